@@ -3,7 +3,8 @@ import { camelCaseColumns, type Sql } from "../src/kernel/database/client.ts";
 import { type IdOf, newId } from "../src/kernel/ids.ts";
 import { queuedTurnsDefault } from "../src/kernel/limits.ts";
 import { insertPlainTurn } from "../src/sessions/accept/insert.ts";
-import { listLatest, listSessions, messagesBefore } from "../src/sessions/state/store.ts";
+import { messagesBefore } from "../src/sessions/message-page.ts";
+import { listLatest, listSessions } from "../src/sessions/state/store.ts";
 import { listTurns } from "../src/sessions/state/turn-list.ts";
 import { readUsage } from "../src/usage/store.ts";
 import type { Seeded } from "./rows.ts";
@@ -57,7 +58,7 @@ export async function explainAll(stand: Stand, seeded: Seeded, printLine: (line:
     "sessions of a user": () => listSessions(sql, agentId, { ...filter, userId: "user-7" }),
     latest: () => listLatest(sql, false, filter),
     "latest by agent": () => listLatest(sql, true, filter),
-    "messages, long session": () => messagesBefore(sql, seeded.longId, undefined, 50),
+    "messages, long session": () => messagesBefore(sql, seeded.longId, undefined, { limit: 50, inPlace: true }),
     turns: () => listTurns(sql, tenantId, every),
     "turns, failed": () => listTurns(sql, tenantId, { ...every, status: "failed" }),
     "turns of chats": () => listTurns(sql, tenantId, { ...every, kind: "chat" }),

@@ -11,11 +11,12 @@ import { clientCallRoutes } from "./client-call-routes.ts";
 import { listOfOwnSessions, ofOwnSession } from "./client-reach.ts";
 import type { StreamContext } from "./follow/respond.ts";
 import { forkRoutes } from "./fork-routes.ts";
+import { messagesAfter, messagesBefore, respondPage } from "./message-page.ts";
 import { openPage } from "./open-page.ts";
 import { LatestSessionListResponse, MessageListResponse, SessionListResponse } from "./responses.ts";
 import { LatestQuery, OpenMessagesQuery, SessionListQuery, sessionPath } from "./schema.ts";
 import { oneSessionRoutes } from "./session-routes.ts";
-import { deleteSession, findSession, listLatest, listSessions, messagesAfter, messagesBefore } from "./state/store.ts";
+import { deleteSession, findSession, listLatest, listSessions } from "./state/store.ts";
 import { acceptRoutes, generateRoutes, runningTurnRoutes } from "./turn-routes.ts";
 
 const DeleteQuery = Closed({ deleteArtifacts: Flag });
@@ -99,9 +100,12 @@ function transcriptRoutes(ctx: Ctx) {
           const limit = readLimit(query.limit);
           const session = await findSession(sql, tenantId, params.agentId, params.sessionId);
           if (!session?.visible) throw new ApiError("not_found");
-          if (query.after !== undefined) return messagesAfter(sql, params.sessionId, query.after, limit);
-          if (query.pending === "true" && query.cursor === undefined) return openPage(sql, params.sessionId, limit);
-          return messagesBefore(sql, params.sessionId, query.cursor, limit);
+          return respondPage(tenantId, (inPlace) => {
+            const reading = { limit, inPlace };
+            if (query.after !== undefined) return messagesAfter(sql, params.sessionId, query.after, reading);
+            if (query.pending === "true" && query.cursor === undefined) return openPage(sql, params.sessionId, reading);
+            return messagesBefore(sql, params.sessionId, query.cursor, reading);
+          });
         },
       }),
     )

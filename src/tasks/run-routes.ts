@@ -89,7 +89,7 @@ function recordRoutes(ctx: Ctx) {
           const rows = readLimit(limit);
           await getTask(sql, tenantId, params.taskId);
           const run = foundRun(await findRunOf(sql, params.taskId, params.runId));
-          return showTranscript(sql, run, { cursor, after, limit: rows }, form);
+          return showTranscript(sql, tenantId, run, { cursor, after, limit: rows }, form);
         },
       }),
     )

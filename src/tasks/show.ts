@@ -1,6 +1,6 @@
 import type { AnySql } from "../kernel/database/client.ts";
 import { ApiError, type ErrorCause, errorCauses, type Form, spell } from "../kernel/errors.ts";
-import { type MessagePage, messagesAfter, messagesBefore } from "../sessions/state/store.ts";
+import { type MessagePage, messagesAfter, messagesBefore, respondPage } from "../sessions/message-page.ts";
 import type { RunError, RunStatus } from "./run-states.ts";
 import type { RunRow } from "./runs.ts";
 import type { TaskRow } from "./store.ts";
@@ -71,30 +71,33 @@ function showError(error: RunError | null, form: Form): RunError | null {
   return { code: isCause ? spell(code as ErrorCause, form).code : code, message };
 }
 
-const emptyPage: MessagePage = { data: [], nextCursor: null, latestCursor: null };
+const emptyPage: MessagePage = { messages: [], nextCursor: null, latestCursor: null };
 
 /**
- * Returns a page of a run's transcript. The caller reads the run first, so that a run
+ * Returns the response with a page of a run's transcript. The caller reads the run first, so that a run
  * whose response says that it has ended is complete.
  */
 export async function showTranscript(
   sql: AnySql,
+  tenantId: string,
   run: RunRow,
-  { cursor, after, limit }: { cursor: string | undefined; after: string | undefined; limit: number },
+  asked: { cursor: string | undefined; after: string | undefined; limit: number },
   form: Form,
-) {
+): Promise<Response> {
   const { status, finishedAt } = run;
-  const page = await readPage(sql, run.sessionId, cursor, after, limit);
-  return { ...page, status, error: showError(run.error, form), finishedAt: finishedAt?.toISOString() ?? null };
+  const state = { status, error: showError(run.error, form), finishedAt: finishedAt?.toISOString() ?? null };
+  return respondPage(tenantId, (inPlace) => readPage(sql, run.sessionId, { ...asked, inPlace }), state);
 }
 
 async function readPage(
   sql: AnySql,
   sessionId: string | null,
-  cursor: string | undefined,
-  after: string | undefined,
-  limit: number,
-): Promise<MessagePage> {
+  {
+    cursor,
+    after,
+    ...reading
+  }: { cursor: string | undefined; after: string | undefined; limit: number; inPlace: boolean },
+): Promise<MessagePage | null> {
   if (sessionId === null) {
     // No response has contained a cursor yet.
     if (cursor !== undefined || after !== undefined) throw new ApiError("invalid_cursor");
@@ -103,6 +106,6 @@ async function readPage(
   const [session] = await sql`select 1 from sessions where id = ${sessionId} and deleted_at is null`;
   if (session === undefined) return emptyPage;
   return after === undefined
-    ? messagesBefore(sql, sessionId, cursor, limit)
-    : messagesAfter(sql, sessionId, after, limit);
+    ? messagesBefore(sql, sessionId, cursor, reading)
+    : messagesAfter(sql, sessionId, after, reading);
 }

@@ -31,13 +31,18 @@ const pendingBytesMax = 4 * 1024 * 1024;
  * as a lateral subquery or by itself.
  */
 export function unfinishedTurnsSql(sql: AnySql, sessionId: ReturnType<AnySql> | string) {
-  // Two halves, because each has a partial index of its own. What a turn said joins the transcript when it ends well or
-  // first stops to ask; then it is no longer pending.
   return sql`
     select max(id) filter (where not in_line) as active_turn_id, count(*) filter (where in_line)::int as queued_turns,
       coalesce(json_agg(json_build_object('turnId', id, 'status', status, 'message', said) order by place)
         filter (where said is not null and bytes <= ${pendingBytesMax}), '[]') as pending
-    from (
+    from (${weighedTurnsSql(sql, sessionId)}) weighed`;
+}
+
+/** Returns the rows of the unfinished turns, with what each said that is pending (`said`), and the bytes of these up to it beside the largest. */
+function weighedTurnsSql(sql: AnySql, sessionId: ReturnType<AnySql> | string) {
+  // Two halves, because each has a partial index of its own. What a turn said joins the transcript when it ends well or
+  // first stops to ask; then it is no longer pending.
+  return sql`
       select id, in_line, status, said, place,
         sum(octet_length(said::text)) over (order by place) - max(octet_length(said::text)) over (order by place) as bytes
       from (
@@ -54,12 +59,23 @@ export function unfinishedTurnsSql(sql: AnySql, sessionId: ReturnType<AnySql> | 
           select id, session_id, status, trigger, input, line_place, true from turns
           where session_id = ${sessionId} and status = 'enqueued'
         ) u
-      ) placed
-    ) weighed`;
+      ) placed`;
 }
 
-/** Returns what users said in a session that its transcript does not hold yet, in order. */
-export async function pendingMessages(sql: AnySql, sessionId: string): Promise<readonly PendingMessage[]> {
-  const [row] = await sql<UnfinishedTurns[]>`${unfinishedTurnsSql(sql, sessionId)}`;
-  return row?.pending ?? [];
+/**
+ * Returns what users said in a session that its transcript does not hold yet, in order, as the JSON that is stored; null where that is
+ * more than `bytesMax`.
+ */
+export async function pendingTexts(
+  sql: AnySql,
+  sessionId: string,
+  bytesMax: number | null,
+): Promise<readonly Uint8Array[] | null> {
+  const rows = (await sql`
+    select case when ${bytesMax}::int is null or whole <= ${bytesMax}::int then said end from (
+      select said, place, sum(octet_length(said::text)) over () as whole from (${weighedTurnsSql(sql, sessionId)}) weighed
+      where said is not null and bytes <= ${pendingBytesMax}
+    ) fitting order by place`.raw()) as unknown as (Buffer | null)[][];
+  const texts = rows.map(([said]) => said ?? null);
+  return texts.every((said) => said !== null) ? texts : null;
 }

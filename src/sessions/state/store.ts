@@ -1,14 +1,9 @@
-import { setImmediate } from "node:timers";
-import { tooMany } from "../../kernel/admission/too-many.ts";
-import { SharedSlots } from "../../kernel/async/shared-slots.ts";
 import type { AnySql } from "../../kernel/database/client.ts";
 import { olderThan, placeInTime, type TimePlace } from "../../kernel/database/keyset.ts";
 import { tx } from "../../kernel/database/transaction.ts";
 import { ApiError } from "../../kernel/errors.ts";
-import { type Page, readCursor, readTimeCursor, timePage, writeCursor } from "../../kernel/http/page.ts";
-import { databaseWaitMs } from "../../kernel/limits.ts";
+import { type Page, readTimeCursor, timePage } from "../../kernel/http/page.ts";
 import { addJob } from "../../kernel/queue/add-job.ts";
-import type { UiMessage } from "../../messages/ui-message.ts";
 import { deleteArtifacts } from "../../workspaces/artifacts.ts";
 
 /** A session as lists show it. */
@@ -159,139 +154,6 @@ export function showSummary(row: SessionRow): SessionSummary {
     createdAt: row.createdAt.toISOString(),
     updatedAt: row.updatedAt.toISOString(),
   };
-}
-
-/**
- * A page of a transcript has at most this many bytes beside its largest message: an answer may
- * have 16 MiB, and a page 200 of them. Reading and writing it holds up every other request of the process.
- */
-const pageBytesMax = 4 * 1024 * 1024;
-
-/** A page of a transcript. */
-export interface MessagePage extends Page<UiMessage> {
-  /** Give it as `after` to get what is newer; null while the session holds nothing. */
-  readonly latestCursor: string | null;
-}
-
-interface MessageRow {
-  seq: number;
-  /** Null for the rows that a page has no room for. */
-  content: UiMessage | null;
-}
-
-/**
- * Returns the newest messages, or those older than `cursor`; within the page the oldest
- * first. With `keepSeq` those behind that place are left out; the cursors are the same.
- */
-export async function messagesBefore(
-  sql: AnySql,
-  sessionId: string,
-  cursor: string | undefined,
-  limit: number,
-  keepSeq: number | null = null,
-): Promise<MessagePage> {
-  const list = `messages:${sessionId}`;
-  const place = cursor === undefined ? null : readPlaces(list, cursor, 2);
-  const rows = await readMessages(sql, sessionId, {
-    where: place === null ? sql`` : sql`and seq < ${place[0] as number}`,
-    order: sql`seq desc`,
-    rows: limit + 1,
-  });
-  const shown = fitting(rows.slice(0, limit));
-  // Older pages repeat the first page's newest place, so that `after` never skips messages that were added in between.
-  const latest = place === null ? rows[0]?.seq : place[1];
-  const oldest = shown.at(-1);
-  const more = rows.length > shown.length && oldest !== undefined && latest !== undefined;
-  return {
-    data: shown
-      .filter(({ seq }) => keepSeq === null || seq <= keepSeq)
-      .reverse()
-      .map((row) => row.content),
-    nextCursor: more ? writeCursor(list, [oldest.seq, latest]) : null,
-    latestCursor: latest === undefined ? null : writeCursor(`${list}:after`, [latest]),
-  };
-}
-
-/** Returns the messages newer than a saved `latestCursor`, oldest first; when there are more than fit, follow `latestCursor`. */
-export async function messagesAfter(
-  sql: AnySql,
-  sessionId: string,
-  after: string,
-  limit: number,
-): Promise<MessagePage> {
-  const list = `messages:${sessionId}:after`;
-  const [seq] = readPlaces(list, after, 1);
-  const newer = { where: sql`and seq > ${seq as number}`, order: sql`seq`, rows: limit };
-  const shown = fitting(await readMessages(sql, sessionId, newer));
-  const latest = shown.at(-1)?.seq ?? (seq as number);
-  return { data: shown.map((row) => row.content), nextCursor: null, latestCursor: writeCursor(list, [latest]) };
-}
-
-/** A page of more bytes is large: reading and writing it takes milliseconds of the event loop for each MiB. */
-const largePageBytes = 1024 * 1024;
-/** Large pages that a process reads at once, and of them one of a tenant, so that its readers wait for one another and not others for them. */
-const largePagesMax = 4;
-const largePagesPerTenantMax = 1;
-const largePages = new SharedSlots(largePagesMax, largePagesPerTenantMax);
-
-/**
- * Returns messages in an order, with the content of the first ones: as long as all of these but
- * the largest have at most `pageBytesMax` together. They are weighed by their stored size, which reads no content. A
- * large page waits for a place, and is read by a second statement. Throws 429 `rate_limited` after `databaseWaitMs`.
- */
-async function readMessages(
-  sql: AnySql,
-  sessionId: string,
-  { where, order, rows }: { where: SqlPiece; order: SqlPiece; rows: number },
-): Promise<MessageRow[]> {
-  const found = await sql<(MessageRow & { fits: boolean; tenantId: string })[]>`
-    select seq, fits, case when fits and page <= ${largePageBytes} then content end as content,
-      (select tenant_id from sessions where id = ${sessionId}) as tenant_id
-    from (
-      select *, sum(bytes) filter (where fits) over () as page from (
-        select seq, content, bytes,
-          sum(bytes) over (order by ${order}) - max(bytes) over (order by ${order}) <= ${pageBytesMax} as fits
-        from (select seq, content, bytes from messages where session_id = ${sessionId} ${where} order by ${order} limit ${rows}) as found
-      ) as weighed
-    ) as summed order by ${order}`;
-  const missing = found.filter(({ fits, content }) => fits && content === null);
-  if (missing.length === 0) return found;
-  // Within a transaction nobody waits.
-  const release =
-    "savepoint" in sql
-      ? () => {}
-      : await largePages.take(missing[0]?.tenantId ?? "", AbortSignal.timeout(databaseWaitMs)).catch(() => {
-          throw tooMany("The tenant reads too many large pages of messages at once.");
-        });
-  try {
-    const contents = await sql<MessageRow[]>`
-      select seq, content from messages where session_id = ${sessionId} and seq = any(${missing.map(({ seq }) => seq)})`;
-    const bySeq = new Map(contents.map(({ seq, content }) => [seq, content]));
-    if (contents.length === missing.length)
-      return found.map(({ seq, content }) => ({ seq, content: content ?? bySeq.get(seq) ?? null }));
-  } finally {
-    // Its response is written first; then others go on.
-    setImmediate(release);
-  }
-  // Something was erased or made anew since the messages were weighed.
-  return readMessages(sql, sessionId, { where, order, rows });
-}
-
-/** A piece of a statement. */
-type SqlPiece = ReturnType<typeof summaryColumns>;
-
-type FullRow = MessageRow & { content: UiMessage };
-
-/** Returns the rows before the first whose content was left out. */
-function fitting(rows: readonly MessageRow[]): FullRow[] {
-  const end = rows.findIndex((row) => row.content === null);
-  return (end === -1 ? rows.slice() : rows.slice(0, end)) as FullRow[];
-}
-
-function readPlaces(list: string, cursor: string, length: number): number[] {
-  const places = readCursor(list, cursor, length);
-  if (!places.every((place) => typeof place === "number")) throw new ApiError("invalid_cursor");
-  return places as number[];
 }
 
 /**
