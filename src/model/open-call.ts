@@ -86,6 +86,7 @@ class Asked {
     const model = this.#model;
     const { instructions, thinking, download, signal, spans, format, toolChoice = "auto" } = this.#request;
     const messages = this.#messages(way);
+    this.#hasThoughts = messages.some(hasThoughts);
     const prompt = await languagePrompt({
       instructions: isBlank(instructions) ? "" : instructions,
       messages,
@@ -119,10 +120,9 @@ class Asked {
   /** Returns another way to send what was refused; null where there is none that may help. */
   otherWay(way: Way, refusal: Refusal): Way | null {
     if (isOfThoughts(refusal) && !this.#tried.has("thoughts")) {
-      const thoughts = otherThoughts(refusal, way.thoughts);
-      const changes = thoughts === "each" ? this.#rules.thoughts === "chat" : this.#hasThoughts || thoughts === "own";
+      const next = { ...way, thoughts: otherThoughts(refusal, way.thoughts) };
       this.#tried.add("thoughts");
-      if (changes) return { ...way, thoughts };
+      if (this.#hasOthers(next)) return next;
     }
     if (mayBeOfTools(refusal) && !this.#tried.has("tools")) {
       const never = neverTaken(this.#model, this.#offered(way)).map(({ name }) => name);
@@ -134,6 +134,18 @@ class Asked {
       if (haveFiles(withTakenFiles(this.#request.messages, this.#model, false))) return { ...way, files: false };
     }
     return null;
+  }
+
+  /** Returns whether other thoughts are sent in this way than were sent last: what is sent as before is refused as before. */
+  #hasOthers(next: Way): boolean {
+    switch (next.thoughts) {
+      case "none":
+        return this.#hasThoughts;
+      case "each":
+        return this.#rules.thoughts === "chat" && this.#request.messages.some(({ role }) => role === "assistant");
+      case "own":
+        return this.#messages(next).some(hasThoughts);
+    }
   }
 
   /** The vendor took the request in this way. */
@@ -151,12 +163,14 @@ class Asked {
 
   #messages({ files, thoughts }: Way): ModelMessage[] {
     const taken = withTakenFiles(this.#request.messages, this.#model, !files);
-    const messages = fitMessages(taken, { rules: this.#rules, names: this.#tools.names, thoughts });
-    this.#hasThoughts = messages.some(
-      ({ role, content }) => role === "assistant" && typeof content !== "string" && content.some(isSigned),
-    );
-    return messages;
+    return fitMessages(taken, { rules: this.#rules, names: this.#tools.names, thoughts });
   }
+}
+
+/** Returns whether a message holds what its vendor signed or thought. */
+function hasThoughts({ role, content, providerOptions }: ModelMessage): boolean {
+  if (role !== "assistant") return false;
+  return providerOptions !== undefined || (typeof content !== "string" && content.some(isSigned));
 }
 
 function isSigned(part: { readonly type: string; readonly providerOptions?: unknown }): boolean {

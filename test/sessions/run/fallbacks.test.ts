@@ -40,6 +40,9 @@ const agentId = await makeAgent(h, t, {
   tools: ["write_todos"],
 });
 
+/** Its model and tools change from test to test. */
+const changing = await makeAgent(h, t, { providerId: first, fallbackModels });
+
 function stream(events: readonly unknown[]): Response {
   const lines = [...events.map((event) => JSON.stringify(event)), "[DONE]"];
   const body = lines.map((line) => `data: ${line}\n\n`).join("");
@@ -93,10 +96,39 @@ describe("fallback models", () => {
   );
 
   test.each([400, 401, 403, 404, 422])("status %d does not fall back", async (code) => {
+    // Its tools are taken once, so that they are no reason to refuse.
+    await run();
+    vendors[0].requests.splice(0);
     own = () => status(code);
     const played = await run();
     expect(played.chunks.at(-1)?.type).toBe("error");
     expect(asked()).toEqual([1, 0, 0]);
+  });
+
+  test.each([400, 404, 413, 422])("status %d: a request with nothing to leave out is sent once", async (code) => {
+    await t.call("PUT", `/v1/agents/${changing}`, { body: { model: "model-plain", tools: [] } });
+    // The words are about thoughts and tools, of which the request has none.
+    own = () =>
+      Response.json({ error: { message: "For this reason no tool is found: think again." } }, { status: code });
+    const played = await play(t, changing, null, { message: userMessage("x") });
+    expect(played.chunks.at(-1)?.type).toBe("error");
+    expect(vendors[0].requests.map(({ body }) => body.tools)).toEqual([undefined]);
+    expect(asked()).toEqual([1, 0, 0]);
+  });
+
+  test("only a refusal of the request itself is asked again without tools that were never taken", async () => {
+    const expected: Readonly<Record<number, readonly number[]>> = {
+      ...{ 400: [2, 0, 0], 422: [2, 0, 0] },
+      ...{ 401: [1, 0, 0], 403: [1, 0, 0], 404: [1, 0, 0], 413: [1, 0, 0], 429: [1, 1, 0], 500: [1, 1, 0] },
+    };
+    for (const [code, times] of Object.entries(expected)) {
+      await t.call("PUT", `/v1/agents/${changing}`, { body: { model: `model-${code}`, tools: ["write_todos"] } });
+      own = () => status(Number(code));
+      for (const vendor of vendors) vendor.requests.splice(0);
+      await play(t, changing, null, { message: userMessage("x") });
+      expect([code, asked()]).toEqual([code, [...times]]);
+      expect(vendors[0].requests.map(({ body }) => body.tools?.length)).toEqual([1, undefined].slice(0, times[0]));
+    }
   });
 
   test("a connection that is refused, one that ends early and a stream without an answer fall back", async () => {
