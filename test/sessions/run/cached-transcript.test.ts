@@ -6,6 +6,9 @@ import { newId } from "../../../src/kernel/ids.ts";
 import type { UiMessage } from "../../../src/messages/ui-message.ts";
 import { languagePrompt } from "../../../src/model/language-prompt.ts";
 import { modelMessages } from "../../../src/model/prompt.ts";
+import { fitMessages } from "../../../src/model/sending/fit-prompt.ts";
+import { fitTools } from "../../../src/model/sending/fit-tools.ts";
+import { rulesOf } from "../../../src/model/sending/rules.ts";
 import { deleteTurn } from "../../../src/sessions/erase/turn.ts";
 import { readAhead, readHistory } from "../../../src/sessions/state/read-history.ts";
 import { TranscriptCache } from "../../../src/sessions/state/transcript-cache.ts";
@@ -89,7 +92,10 @@ async function promptFor(messages: readonly UiMessage[]): Promise<unknown[]> {
   }) as unknown as typeof globalThis.fetch;
   const model = createOpenAICompatible({ name: "custom", baseURL: "http://vendor.test", fetch })("m");
   const about = { supportedUrls: await model.supportedUrls, download: undefined, provider: "custom" };
-  const prompt = await languagePrompt({ instructions: "", messages: await modelMessages(messages), ...about });
+  const rules = rulesOf(model);
+  const fit = { rules, names: (await fitTools({}, rules)).names, thoughts: "own" as const };
+  const sent = fitMessages(await modelMessages(messages), fit);
+  const prompt = await languagePrompt({ instructions: "", messages: sent, ...about });
   await expect(model.doStream({ prompt })).rejects.toBeInstanceOf(Error);
   return JSON.parse(body).messages;
 }

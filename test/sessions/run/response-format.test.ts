@@ -218,8 +218,9 @@ describe("responseFormat", () => {
   test("a turn that waits in the line of its session has it too", async () => {
     says = ['{"age": 1}'];
     const { sessionId } = await run();
-    const body = { message: userMessage("x"), stream: false, responseFormat, onBusy: "enqueue" };
-    const both = await Promise.all([play(t, agentId, sessionId, body), play(t, agentId, sessionId, body)]);
+    const next = () =>
+      play(t, agentId, sessionId, { message: userMessage("x"), stream: false, responseFormat, onBusy: "enqueue" });
+    const both = await Promise.all([next(), next()]);
     expect(both.map(({ body }) => body.output)).toEqual([{ age: 1 }, { age: 1 }]);
   });
 
