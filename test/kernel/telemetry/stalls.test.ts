@@ -21,9 +21,11 @@ async function linesOf(work: () => Promise<void>): Promise<Record<string, unknow
   return lines;
 }
 
+/** Holds the loop for a time of which the process computes enough, on a busy machine too. */
 const hold = (ms: number) => {
   const until = performance.now() + ms;
-  while (performance.now() < until);
+  const before = process.cpuUsage();
+  while (performance.now() < until || process.cpuUsage(before).user < 200_000);
 };
 
 test("a stall is counted, and its line says what the loop stood in and for whom", async () => {
@@ -41,6 +43,18 @@ test("a stall is counted, and its line says what the loop stood in and for whom"
   expect(line?.ms).toBeGreaterThanOrEqual(390);
   expect(line?.cpuMs).toBeGreaterThan(0);
   expect(await counted()).toBeGreaterThan(before);
+});
+
+test("a process that the system stopped stood in nothing: no line, and not counted", async () => {
+  const before = await counted();
+  const lines: string[] = [];
+  const stop = watchForStalls(createLogger("info", { write: (line) => void lines.push(line) }));
+  await sleep(30);
+  Bun.sleepSync(400);
+  await sleep(60);
+  stop();
+  expect(lines.filter((line) => (JSON.parse(line) as { cpuMs: number }).cpuMs < 100)).toEqual([]);
+  expect(await counted()).toBe(before + lines.length);
 });
 
 test("what goes on at the same time keeps its own name", async () => {
