@@ -57,6 +57,8 @@ export const answerBytesMax = 16 * 1024 * 1024;
 export const answerChunksMax = 500_000;
 /** A turn reads at most this much of its session's transcript, as JSON, the newest messages. */
 export const transcriptBytesMax = 32 * 1024 * 1024;
+/** And so many parts of messages. A vendor's client converts all of them in one step, which for 100,000 calls takes 0.2 to 0.4 s. */
+export const transcriptPartsMax = 40_000;
 /** The transcripts of long sessions that a worker process caches take about this much memory. */
 export const cachedTranscriptsBytesMax = 32 * 1024 * 1024;
 /** Those of one tenant take at most this part of it. */

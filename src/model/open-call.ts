@@ -48,7 +48,7 @@ export async function openCall(model: Model, request: ModelCallRequest, meter: C
   } catch (first) {
     let refusal = refusalOf(first);
     for (let other = 0; other < otherWaysMax && refusal !== null && !signal.aborted; other++) {
-      const next = asked.otherWay(way, refusal);
+      const next = await asked.otherWay(way, refusal);
       if (next === null) break;
       try {
         const stream = await send(next);
@@ -85,7 +85,7 @@ class Asked {
   async send(way: Way, meter: CallMeter): Promise<ReadableStream<ModelPart>> {
     const model = this.#model;
     const { instructions, thinking, download, signal, spans, format, toolChoice = "auto" } = this.#request;
-    const messages = this.#messages(way);
+    const messages = await this.#messages(way);
     this.#hasThoughts = messages.some(hasThoughts);
     const prompt = await languagePrompt({
       instructions: isBlank(instructions) ? "" : instructions,
@@ -118,11 +118,11 @@ class Asked {
   }
 
   /** Returns another way to send what was refused; null where there is none that may help. */
-  otherWay(way: Way, refusal: Refusal): Way | null {
+  async otherWay(way: Way, refusal: Refusal): Promise<Way | null> {
     if (isOfThoughts(refusal) && !this.#tried.has("thoughts")) {
       const next = { ...way, thoughts: otherThoughts(refusal, way.thoughts) };
       this.#tried.add("thoughts");
-      if (this.#hasOthers(next)) return next;
+      if (await this.#hasOthers(next)) return next;
     }
     if (mayBeOfTools(refusal) && !this.#tried.has("tools")) {
       const never = neverTaken(this.#model, this.#offered(way)).map(({ name }) => name);
@@ -137,14 +137,14 @@ class Asked {
   }
 
   /** Returns whether other thoughts are sent in this way than were sent last: what is sent as before is refused as before. */
-  #hasOthers(next: Way): boolean {
+  async #hasOthers(next: Way): Promise<boolean> {
     switch (next.thoughts) {
       case "none":
         return this.#hasThoughts;
       case "each":
         return this.#rules.thoughts === "chat" && this.#request.messages.some(({ role }) => role === "assistant");
       case "own":
-        return this.#messages(next).some(hasThoughts);
+        return (await this.#messages(next)).some(hasThoughts);
     }
   }
 
@@ -161,7 +161,7 @@ class Asked {
     return withoutTools.size === 0 ? offered : offered.filter(({ name }) => !withoutTools.has(name));
   }
 
-  #messages({ files, thoughts }: Way): ModelMessage[] {
+  async #messages({ files, thoughts }: Way): Promise<ModelMessage[]> {
     const taken = withTakenFiles(this.#request.messages, this.#model, !files);
     return fitMessages(taken, { rules: this.#rules, names: this.#tools.names, thoughts });
   }

@@ -1,4 +1,5 @@
 import { convertToModelMessages, type ModelMessage, type TextPart, type Tool, type ToolSet, type UIMessage } from "ai";
+import { GiveWay } from "../kernel/async/give-way.ts";
 import { asResultFile, base64Of } from "../messages/result-files.ts";
 import { isToolCall } from "../messages/tool-calls.ts";
 import type { UiMessage } from "../messages/ui-message.ts";
@@ -20,9 +21,28 @@ export async function modelMessages(messages: readonly UiMessage[]): Promise<Mod
     if (texts.length > 0 || message.role === "user")
       converted.push({ role: message.role as "user" | "assistant", content: texts });
   }
-  return done === messages.length ? converted : [...converted, ...(await mixedMessages(messages.slice(done)))];
+  const way = new GiveWay();
+  while (done < messages.length) {
+    const end = pieceEnd(messages, done);
+    for (const message of await mixedMessages(messages.slice(done, end))) converted.push(message);
+    done = end;
+    const turn = way.next();
+    if (turn !== null) await turn;
+  }
+  return converted;
 }
 
+/** A piece of messages with so many parts takes the AI SDK some 3 ms; between pieces other work goes on. */
+const partsPerPiece = 500;
+
+function pieceEnd(messages: readonly UiMessage[], from: number): number {
+  let parts = 0;
+  let at = from;
+  for (; at < messages.length && parts < partsPerPiece; at++) parts += 1 + (messages[at] as UiMessage).parts.length;
+  return at;
+}
+
+/** The AI SDK converts each message by itself. */
 async function mixedMessages(messages: readonly UiMessage[]): Promise<ModelMessage[]> {
   const tools: ToolSet = {};
   const filed = messages.map((message) => withFiledResults(message, tools)) as unknown as UIMessage[];
@@ -37,26 +57,36 @@ async function mixedMessages(messages: readonly UiMessage[]): Promise<ModelMessa
 function withFiledResults(message: UiMessage, tools: ToolSet): UiMessage {
   if (message.role !== "assistant" || !message.parts.some((part) => asResultFile(part) !== null)) return message;
   const parts: unknown[] = [];
+  /** Calls with where they stand and the files that they returned, and by its id the last one of them. */
+  const calls: { readonly at: number; readonly files: ReturnedFile[] }[] = [];
+  const lasts = new Map<string, (typeof calls)[number]>();
   for (const part of message.parts) {
     const file = asResultFile(part);
-    if (file === null) {
-      parts.push(part);
+    if (file !== null) {
+      lasts.get(file.toolCallId)?.files.push({ mediaType: file.mediaType, data: base64Of(file) });
       continue;
     }
-    const at = parts.findLastIndex((before) => isToolCall(before) && before.toolCallId === file.toolCallId);
-    const call = parts[at] as (FiledCall & { readonly state: string }) | undefined;
-    if (call?.state !== "output-available") continue;
-    const { output } = call;
-    const before = output instanceof FiledResult ? output : new FiledResult(asText(output), []);
-    const returned = { mediaType: file.mediaType, data: base64Of(file) };
-    parts[at] = { ...call, output: new FiledResult(before.text, [...before.files, returned]) };
+    if (isToolCall(part)) {
+      const call = { at: parts.length, files: [] };
+      calls.push(call);
+      lasts.set(part.toolCallId, call);
+    }
+    parts.push(part);
+  }
+  for (const { at, files } of calls) {
+    const call = parts[at] as FiledCall;
+    if (files.length === 0 || call.state !== "output-available") continue;
+    parts[at] = { ...call, output: new FiledResult(asText(call.output), files) };
     tools[call.toolName ?? call.type.slice("tool-".length)] = filedTool;
   }
   return { ...message, parts };
 }
 
+type ReturnedFile = FiledResult["files"][number];
+
 interface FiledCall {
   readonly type: string;
+  readonly state: string;
   /** Of a dynamic tool. */
   readonly toolName?: string;
   readonly output?: unknown;

@@ -95,7 +95,7 @@ const constantsByRow: Readonly<Record<string, Readonly<Record<string, number>>>>
   "deletion in bulk": { eraseRowsMax },
   "`userId`": pick("userIdLengthMax"),
   "log of a turn in the relay": { relayLogBytesMax },
-  "transcript that a turn reads": pick("transcriptBytesMax"),
+  "transcript that a turn reads": pick("transcriptBytesMax", "transcriptPartsMax"),
   "transcripts that a worker process caches": pick("cachedTranscriptsBytesMax", "cachedTranscriptMs"),
   "one answer": pick("answerBytesMax", "answerChunksMax", "modelCallsPerTurnMax", "turnRunMsMax"),
   "tool calls of a turn": pick("toolCallsAtOnceMax", "toolCallsPerStepMax"),

@@ -24,7 +24,7 @@ export interface History {
    */
   readonly summary: Summary | null;
   readonly messages: readonly PlacedMessage[];
-  /** Whether messages that the summary does not stand for are missing before the first one, because the transcript is beyond `transcriptBytesMax`. */
+  /** Whether messages that the summary does not stand for are missing before the first one, because the transcript is beyond `transcriptBytesMax` or `transcriptPartsMax`. */
   readonly isCut: boolean;
   /** Of the continuation that this claim runs. */
   readonly decisions: readonly CallDecision[];

@@ -1,6 +1,6 @@
 import type { Sql } from "../../kernel/database/client.ts";
 import type { IdOf } from "../../kernel/ids.ts";
-import { transcriptBytesMax } from "../../kernel/limits.ts";
+import { transcriptBytesMax, transcriptPartsMax } from "../../kernel/limits.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 import type { ClaimedTurn } from "./claimed-turn.ts";
 import {
@@ -39,7 +39,7 @@ interface LongRow extends HistoryRow {
 
 /**
  * Reads the history of a claimed turn, whatever its size. Of a transcript beyond
- * `transcriptBytesMax` the newest messages are read, beginning with a user's. The answer
+ * `transcriptBytesMax` or `transcriptPartsMax` the newest messages are read, beginning with a user's. The answer
  * that a continuation goes on with is always among them.
  *
  * What the worker read for the turn before is cached, and only what follows is read. Messages
@@ -59,17 +59,19 @@ export async function readHistory(
   const pages =
     row.transcript === null ? await readPages(sql, row, row.uptoSeq ?? 0) : [{ ...row.transcript, whole: 0 }];
   const messages = [...(row.transcript === null ? [] : (before?.messages ?? [])), ...pages.flatMap(placedMessages)];
-  const isCut = pages.some(({ whole }) => whole > transcriptBytesMax);
+  const isBeyond = pages.some(({ whole }) => whole > transcriptBytesMax);
   // A regeneration reads a part of the transcript only, and leaves the cache as it is.
   if (row.keepSeq === null) {
-    const next = isCut ? null : toCache({ ...row, tenantId }, messages, before);
+    const next = isBeyond ? null : toCache({ ...row, tenantId }, messages, before);
     if (next === null) cache.delete(row.sessionId);
     else cache.set(row.sessionId, next);
   }
+  const newest = withinParts(messages, row.continuationId !== null);
+  const isCut = isBeyond || newest.length < messages.length;
   return {
     metadata: row.metadata,
     summary: summaryOfRow(row.uptoSeq, row.summary),
-    messages: isCut ? fromFirstQuestion(messages, row.continuationId !== null) : messages,
+    messages: isCut ? fromFirstQuestion(newest, row.continuationId !== null) : messages,
     isCut,
     decisions: row.decisions ?? [],
   };
@@ -174,6 +176,16 @@ function readPages(
     where upto <= ${transcriptBytesMax} ${extendsNewest ? sql`or upto = bytes` : sql``}
     group by (upto - bytes) / ${pageBytes}
     order by min(seq)`;
+}
+
+/** Returns the newest messages that have at most `transcriptPartsMax` parts together. */
+function withinParts(messages: readonly PlacedMessage[], keepsLast: boolean): readonly PlacedMessage[] {
+  let from = messages.length;
+  for (let parts = 0; from > 0; from--) {
+    parts += (messages[from - 1] as PlacedMessage).message.parts.length;
+    if (parts > transcriptPartsMax && !(keepsLast && from === messages.length)) break;
+  }
+  return from === 0 ? messages : messages.slice(from);
 }
 
 /** Returns the messages from the first one of a user on, as some providers demand; of a continuation at least its answer. */

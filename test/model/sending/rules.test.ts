@@ -180,19 +180,19 @@ describe("the order of messages", () => {
       ],
     ],
     ["xai", [user(" ")], [["user", "(go on)"]]],
-  ] as const)("%s", (vendor, messages, words) => {
-    expect(inWords(sent(vendor, messages))).toEqual(words as never);
+  ] as const)("%s", async (vendor, messages, words) => {
+    expect(inWords(await sent(vendor, messages))).toEqual(words as never);
   });
 
-  test("a plain transcript is sent as it is: the same objects", () => {
+  test("a plain transcript is sent as it is: the same objects", async () => {
     const messages = Array.from({ length: 2_001 }, (_, index) => (index % 2 === 0 ? user("q") : assistant("a")));
     for (const { vendor } of rows) {
       if (vendor === "openai.chat") continue;
-      const fit = sent(vendor, messages);
+      const fit = await sent(vendor, messages);
       expect(fit.every((message, index) => message === messages[index])).toBe(true);
     }
     const many = [...messages, assistant("a"), ...messages];
-    const newest = sent("openai.chat", many);
+    const newest = await sent("openai.chat", many);
     expect([newest.length <= 2_048, newest[0]?.role, newest.at(-1)]).toEqual([true, "user", many.at(-1) as never]);
   });
 });

@@ -94,7 +94,7 @@ async function promptFor(messages: readonly UiMessage[]): Promise<unknown[]> {
   const about = { supportedUrls: await model.supportedUrls, download: undefined, provider: "custom" };
   const rules = rulesOf(model);
   const fit = { rules, names: (await fitTools({}, rules)).names, thoughts: "own" as const };
-  const sent = fitMessages(await modelMessages(messages), fit);
+  const sent = await fitMessages(await modelMessages(messages), fit);
   const prompt = await languagePrompt({ instructions: "", messages: sent, ...about });
   await expect(model.doStream({ prompt })).rejects.toBeInstanceOf(Error);
   return JSON.parse(body).messages;

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import type { IdOf } from "../../../src/kernel/ids.ts";
-import { transcriptBytesMax } from "../../../src/kernel/limits.ts";
+import { transcriptBytesMax, transcriptPartsMax } from "../../../src/kernel/limits.ts";
 import { readHistory } from "../../../src/sessions/state/read-history.ts";
 import { useTenant } from "../../harness/fixture.ts";
 import { withPatientClient } from "../../harness/patient-client.ts";
@@ -31,10 +31,12 @@ function weighing(bytes: number, id: string) {
 const append = (sessionId: string, messages: Parameters<typeof appendMessages>[2]) =>
   withPatientClient(h.databaseUrl, (sql) => appendMessages(sql, sessionId, messages));
 
+const empty = JSON.stringify({ parts: [] });
+
 /** A session of one short turn, whose messages are removed from its transcript. */
 async function emptySession() {
   const played = await play(t, agentId, null, { message: userMessage("first"), stream: false });
-  await h.sql`update messages set content = '{}'::json where session_id = ${played.sessionId}`;
+  await h.sql`update messages set content = ${empty}::text::json where session_id = ${played.sessionId}`;
   return played;
 }
 
@@ -49,7 +51,7 @@ describe("the transcript that a turn reads", () => {
   test("is whole up to 32 MiB of JSON, and begins later beyond that", async () => {
     const played = await emptySession();
     const { sessionId } = played;
-    const rest = transcriptBytesMax - 4 * mib - 2 * "{}".length;
+    const rest = transcriptBytesMax - 4 * mib - 2 * empty.length;
     await append(sessionId, [weighing(rest, "big"), weighing(4 * mib, "newest")]);
     const whole = await read(played);
     expect(whole.isCut).toBe(false);
@@ -65,6 +67,25 @@ describe("the transcript that a turn reads", () => {
     const { sessionId } = played;
     await append(sessionId, [weighing(transcriptBytesMax + 1, "huge"), weighing(100, "small")]);
     expect((await read(played)).messages.map(({ message }) => message.id)).toEqual(["small"]);
+  });
+
+  test("has at most 40,000 parts, and begins later beyond that", async () => {
+    const played = await emptySession();
+    const { sessionId } = played;
+    const holding = (count: number, id: string) => ({
+      id,
+      role: "user" as const,
+      parts: Array.from({ length: count }, () => ({ type: "text", text: "x" })),
+    });
+    await append(sessionId, [holding(transcriptPartsMax / 2, "a"), holding(transcriptPartsMax / 2, "b")]);
+    const whole = await read(played);
+    expect([whole.isCut, whole.messages.length]).toEqual([false, 4]);
+    await append(sessionId, [holding(1, "c")]);
+    // Read again from what is cached, too.
+    for (let time = 0; time < 2; time++) {
+      const cut = await read(played);
+      expect([cut.isCut, cut.messages.map(({ message }) => message.id)]).toEqual([true, ["b", "c"]]);
+    }
   });
 
   test("begins with a user's message when it is cut", async () => {
