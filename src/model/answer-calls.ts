@@ -53,7 +53,9 @@ export class AnswerCalls {
     this.#begun.add(id);
     this.#written.set(id, { start: { ...part, id }, pieces: [], length: 0 });
     const tool = this.#toolOf(part.toolName);
-    const dynamic = part.providerExecuted === true || (part.dynamic ?? tool?.type === "dynamic");
+    // Version 5 of the AI SDK's client looks for the end of a dynamic call among those alone, and the end of one without a tool is dynamic.
+    const isOurs = tool !== undefined && part.providerExecuted !== true;
+    const dynamic = isOurs ? (part.dynamic ?? tool.type === "dynamic") : true;
     const about = { dynamic, title: tool?.title, toolMetadata: tool?.metadata };
     return withoutBookkeeping({ ...part, id, ...about }) as AnswerPart;
   }

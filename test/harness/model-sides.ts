@@ -112,6 +112,8 @@ async function bySdk(stage: Stage, scene: Scene): Promise<Side> {
       if (chunk === undefined || ended !== "finished") continue;
       if (chunk.type === "error") ended = "failed";
       if (chunk.type === "abort") ended = "aborted";
+      // A call of a tool that nobody has ends as a dynamic one there too; ours begins as one.
+      else if (chunk.type === "tool-input-start" && chunk.dynamic === false) play.saw({ ...chunk, dynamic: true });
       else play.saw(chunk);
     }
   } catch (error) {

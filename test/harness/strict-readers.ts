@@ -39,7 +39,11 @@ export function refusedBy(version: 5 | 6, chunks: readonly object[]): string[] {
     if (type === "finish-step") texts.clear();
     if (type === "tool-input-start") inputs.add(toolCallId);
     if (type === "tool-input-delta" && !inputs.has(toolCallId)) refuse();
-    if (/^tool-input-(start|available|error)$/.test(type)) calls.set(toolCallId, dynamic === true);
+    if (/^tool-input-(start|available|error)$/.test(type)) {
+      // Version 5 makes two calls of one that is dynamic at times.
+      if (version === 5 && (calls.get(toolCallId) ?? dynamic === true) !== (dynamic === true)) refuse();
+      calls.set(toolCallId, dynamic === true);
+    }
     if (/^tool-(output-|approval-request)/.test(type)) {
       if (!calls.has(toolCallId)) refuse();
       // Version 5 looks for a dynamic call among those alone.

@@ -118,6 +118,16 @@ describe("the stream of a turn that was cut off is closed as what is stored", as
     approvalInChat: { default: "full", overrides: [{ tool: "memory_save", mode: "deny" }] },
   });
 
+  test("a tool that nobody has is one call to all versions", async () => {
+    const { chunks, sessionId } = await play(t, agentId, null, {
+      message: script('tool=nothing args={}; text="Sorry."'),
+    });
+    expect([refusedBy(5, chunks), refusedBy(6, chunks)]).toEqual([[], []]);
+    const stored = (await messagesOf(t, agentId, sessionId)).at(-1);
+    expect(await assembled(chunks)).toEqual(stored);
+    expect(stored.parts[1]).toMatchObject({ type: "dynamic-tool", toolName: "nothing", state: "output-error" });
+  });
+
   test("a tool that the policy denies is read by version 6", async () => {
     const message = script('tool=memory_save args={"text":"a"}; text="Half of it"');
     const { chunks, sessionId } = await play(t, never, null, { message });
