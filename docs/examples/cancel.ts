@@ -3,11 +3,13 @@ import { agentId, parley, print, say } from "./begin.ts";
 
 const turn = await parley.sessions.create(agentId, { message: say("[[sim: chunks=200 delayMs=50]]") });
 const sessionId = turn.sessionId ?? "";
+let isAsked = false;
+// A cancel is asked for; the stream's end is the turn's.
 for await (const text of turn.texts()) {
   print("It says:", text);
-  break;
+  if (!isAsked) print(await parley.sessions.cancel(agentId, sessionId, { keep: "partial" }));
+  isAsked = true;
 }
-print(await parley.sessions.cancel(agentId, sessionId, { keep: "partial" }));
 const { data } = await parley.sessions.listMessages(agentId, sessionId);
 print(
   "Kept:",

@@ -3,6 +3,7 @@
  * answer midway, and asks again.
  */
 import { Chat } from "@ai-sdk/react";
+import type { UIMessage } from "ai";
 import { canGoOn, ParleyChat } from "parley/use-chat";
 
 const { PARLEY_URL = "http://127.0.0.1:8080", PARLEY_API_KEY = "", AGENT_ID = "" } = process.env;
@@ -12,11 +13,13 @@ const chat = new Chat({ transport: parley.transport, sendAutomaticallyWhen: canG
 await chat.sendMessage({ text: "Say hello." });
 // The simulated model sends a word each 100 ms.
 const answering = chat.sendMessage({ text: '[[sim: text="one two three four five six seven eight" delayMs=100]]' });
-while (!JSON.stringify(chat.lastMessage?.parts).includes("two"))
-  await new Promise((resolve) => setTimeout(resolve, 20));
+while (!textOf(chat.lastMessage).startsWith("one two")) await new Promise((resolve) => setTimeout(resolve, 20));
 await chat.stop();
 await answering;
 await chat.sendMessage({ text: "Say goodbye." });
 
-for (const { role, parts } of chat.messages)
-  process.stdout.write(`${role}: ${parts.map((part) => (part.type === "text" ? part.text : "")).join("")}\n`);
+for (const message of chat.messages) process.stdout.write(`${message.role}: ${textOf(message)}\n`);
+
+function textOf(message: UIMessage | undefined): string {
+  return (message?.parts ?? []).map((part) => (part.type === "text" ? part.text : "")).join("");
+}

@@ -1,4 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import type { UIMessageChunk } from "ai";
+import { closingChunks } from "../../../src/messages/close-parts.ts";
 import { endLostTurn } from "../../../src/sessions/recover/end-lost-turn.ts";
 import { useAgent } from "../../harness/fixture.ts";
 import { type HandedBackTurn, handedBackTurn } from "../../harness/handed-back.ts";
@@ -16,11 +18,21 @@ async function join(sessionId: string, lastEventId: string): Promise<LiveEvent[]
 const cancel = (sessionId: string, body: object = {}) =>
   t.call("POST", sessionPath(agentId, sessionId, "/cancel"), { body });
 /** What is in the stream after the events that were seen. */
-const chunkAfter = ({ turnId, seen }: HandedBackTurn, data: object) => [
-  { id: `${turnId}:${seen.length}`, data },
+const chunksAfter = ({ turnId, seen }: HandedBackTurn, chunks: readonly object[]) => [
+  ...chunks.map((data, index) => ({ id: `${turnId}:${seen.length + index}`, data })),
   { id: null, data: "[DONE]" },
 ];
-const abortAfter = (turn: HandedBackTurn) => chunkAfter(turn, { type: "abort" });
+const chunkAfter = (turn: HandedBackTurn, data: object) => chunksAfter(turn, [data]);
+/** What readers have open is closed first. */
+const abortAfter = (turn: HandedBackTurn) => {
+  const closing = closingChunks(
+    turn.seen.map(({ data }) => data as UIMessageChunk),
+    null,
+    "",
+  );
+  expect(closing.map(({ type }) => type)).toEqual(["text-end", "finish-step"]);
+  return chunksAfter(turn, [...closing, { type: "abort" }]);
+};
 
 describe("a turn that had shown something, and ended while no worker had it", () => {
   test.each([
@@ -92,6 +104,6 @@ test("a reader that comes with the very last event of a log that was sealed gets
   const streams = await Promise.all(seen.slice(-2).map(({ id }) => resume(sessionId, id as string)));
   await endLostTurn(h.sql, { turnId, attempt: 1, statuses: ["queued"], continuationId: null }, "canceled");
   const [before, last] = await Promise.all(streams.map((stream) => stream.rest()));
-  expect(last).toEqual(abortAfter(turn) as never);
-  expect(before).toEqual([seen.at(-1), ...abortAfter(turn)] as never);
+  expect(last).toEqual(chunkAfter(turn, { type: "abort" }) as never);
+  expect(before).toEqual([seen.at(-1), ...chunkAfter(turn, { type: "abort" })] as never);
 });

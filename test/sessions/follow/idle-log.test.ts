@@ -50,6 +50,7 @@ describe.skipIf(!inProcess)("the log of a turn that ended while no worker had it
     const forget = new TurnWatch({ sql: h.sql, relay }).watch(turnId, 1, () => {});
     expect(await wholeLog(key)).toEqual([
       shown,
+      { type: "text-end", id: "txt-0" },
       { type: "error", errorText: "The operator took this out of the queue." },
     ]);
     forget();
