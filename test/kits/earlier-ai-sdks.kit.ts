@@ -171,6 +171,10 @@ describe.each(versions)("ai %s", (_version, sdk) => {
     ["a tool that fails", 'tool=memory_save args={}; text="Sorry."'],
     ["a tool that nobody has", 'tool=nothing args={}; text="Sorry."'],
     ["a tool that tells how far it is", 'tool=srv__slow args={}; text="Done."'],
+    [
+      "two calls at once",
+      'tool=memory_save args={"text":"tea"} tool=memory_search args={"query":"tea"}; text="Noted."',
+    ],
     ["a client's tool", 'tool=locate args={}; text="There."'],
   ])("reads %s", async (_what, said) => {
     const chat = new Chat(sdk, agentId);
@@ -209,6 +213,7 @@ describe.each(versions)("ai %s", (_version, sdk) => {
   test.each([
     ["a text", 'text="one two three" hangAfterChunks=2'],
     ["thoughts", 'reasoning="one two three" hangAfterChunks=2'],
+    ["a call's input", 'tool=memory_save args={"text":"one two three four five six"} hangAfterChunks=2'],
     ["a later step", 'tool=memory_save args={"text":"a"}; text="one two three" hangAfterChunks=2'],
   ])("reads what was stopped within %s, from its beginning too", async (_where, said) => {
     const chat = new Chat(sdk, agentId);
