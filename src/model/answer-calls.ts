@@ -47,6 +47,11 @@ export class AnswerCalls {
     this.#request = request;
   }
 
+  /** Whether the model made a call, be it one that was refused or that the vendor ran itself. */
+  get hasSome(): boolean {
+    return this.#made.size > 0;
+  }
+
   /** Takes the beginning of a call's input; returns its part for the reader. */
   start(part: InputStart): AnswerPart {
     const id = this.#idOf(part.id, this.#begun.has(part.id) || this.#made.has(part.id));

@@ -1,25 +1,38 @@
 import type { FinishReason } from "ai";
+import type { ModelPart } from "./model-part.ts";
 
-/** Reasons with which a model call ends well; with any other one it failed, unless it gave something. */
-const goodEnds: ReadonlySet<FinishReason> = new Set(["stop", "tool-calls", "length", "content-filter"]);
+type Reason = Extract<ModelPart, { type: "finish" }>["finishReason"];
+
+/** Reasons with which a model call ends well that gave nothing. */
+const goodEnds: ReadonlySet<FinishReason> = new Set(["stop", "length", "content-filter"]);
 
 /**
  * A model call that ended for a reason that is no good end, such as a malformed call or a word
- * that nobody knows, and gave neither text nor a call that was made. Its message may be shown to readers.
+ * that nobody knows, and gave neither text, nor a file, nor a call that was made; or that announced calls
+ * or a pause and gave none. Its message may be shown to readers.
  */
 export class EndedWrongError extends Error {
   override readonly name = "EndedWrongError";
 
   constructor(reason: FinishReason) {
     super(
-      reason === "error"
-        ? "The model ended its answer with an error, without text or a call that can be made."
-        : "The model ended its answer for an unknown reason, without text or a call that can be made.",
+      `The model ended its answer ${reasons[reason] ?? "for an unknown reason"}, without text or a call that can be made.`,
     );
   }
 }
 
-/** Returns whether a model call with this reason ended well. */
-export function isGoodEnd(reason: FinishReason): boolean {
-  return goodEnds.has(reason);
+const reasons: Partial<Record<FinishReason, string>> = {
+  error: "with an error",
+  "tool-calls": "to make calls",
+  stop: "with a pause",
+};
+
+/**
+ * Returns whether a model call ended well that gave neither text nor a file nor a call that was made.
+ * `hasCalls`: it made calls that were refused, which the model is told, or its vendor ran some.
+ */
+export function isGoodEnd({ unified, raw }: Reason, hasCalls: boolean): boolean {
+  // Anthropic's client calls a pause amid calls `stop`.
+  const promisesMore = unified === "tool-calls" || raw === "pause_turn";
+  return promisesMore ? hasCalls : goodEnds.has(unified);
 }

@@ -154,7 +154,8 @@ class Answer {
     this.#request.spans.end({ responseId, modelId, finishReason, usage });
     const calls = await this.#calls.end(finishReason);
     const hasGiven = this.#gave || this.#calls.any;
-    if (!isGoodEnd(finishReason) && !hasGiven && !this.#failed) throw new EndedWrongError(finishReason);
+    if (!hasGiven && !this.#failed && !isGoodEnd(part.finishReason, this.#calls.hasSome))
+      throw new EndedWrongError(finishReason);
     return [...this.#open.values(), ...calls, { type: "call-end", finishReason, isCut: this.#calls.isCut }];
   }
 }

@@ -1,4 +1,5 @@
 import { serverToolResult } from "./anthropic-results.ts";
+import { EndReason } from "./end-reason.ts";
 import type { EventReader } from "./event-reader.ts";
 import { type Fields, failureIn, fieldsOf, numbersIn, placeIn, textIn, wordIn } from "./fields.ts";
 
@@ -24,7 +25,7 @@ export class AnthropicEvents implements EventReader {
   readonly #serverCalls = new Set<string>();
   #calls = 0;
   #isOpen = false;
-  #hasReason = false;
+  readonly #reason = new EndReason();
   #isStopped = false;
   #outputTokens = 0;
 
@@ -40,7 +41,7 @@ export class AnthropicEvents implements EventReader {
       case "content_block_stop":
         return this.#endBlock(placeIn(event.index) ?? 0);
       case "message_delta":
-        return this.#end(wordIn(fieldsOf(event.delta)?.stop_reason), event.usage);
+        return this.#end(fieldsOf(event.delta)?.stop_reason, event.usage);
       case "message_stop":
         return this.#stop();
       default: {
@@ -53,8 +54,8 @@ export class AnthropicEvents implements EventReader {
   }
 
   end(): readonly object[] {
-    // A server that says why the answer ended has ended it, also without the last event.
-    return this.#hasReason && !this.#isStopped ? this.#stop() : [];
+    // A server that says that the answer ended has ended it, also without the last event.
+    return (this.#reason.isSaid || this.#reason.isBlank) && !this.#isStopped ? this.#stop() : [];
   }
 
   #start(message: Fields): object[] {
@@ -137,13 +138,14 @@ export class AnthropicEvents implements EventReader {
     return kind === undefined || kind === "unknown" ? [] : [{ type: "content_block_stop", index }];
   }
 
-  #end(reason: string | undefined, usage: unknown): object[] {
+  #end(stopReason: unknown, usage: unknown): object[] {
+    const wasSaid = this.#reason.isSaid;
+    const reason = stopReason == null ? undefined : this.#reason.read(stopReason);
     const said = numbersIn(usage, anthropicCounts);
     this.#outputTokens = said?.output_tokens ?? this.#outputTokens;
     if (reason === undefined && said === undefined) return [];
     // The client takes the last reason: an event without one would take it away.
-    if (reason === undefined && this.#hasReason) return [];
-    this.#hasReason ||= reason !== undefined;
+    if (reason === undefined && wasSaid) return [];
     return [
       { type: "message_delta", delta: { stop_reason: reason }, usage: { ...said, output_tokens: this.#outputTokens } },
     ];
@@ -152,7 +154,7 @@ export class AnthropicEvents implements EventReader {
   #stop(): object[] {
     const ended = [...this.#blocks.keys()].flatMap((index) => this.#endBlock(index));
     const unsaid = { type: "message_delta", delta: { stop_reason: "" }, usage: { output_tokens: this.#outputTokens } };
-    const reason = this.#hasReason ? [] : [unsaid];
+    const reason = this.#reason.isSaid ? [] : [unsaid];
     this.#isStopped = true;
     this.#isOpen = false;
     return [...ended, ...reason, { type: "message_stop" }];

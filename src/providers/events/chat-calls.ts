@@ -44,10 +44,22 @@ export class ChatCalls {
   readonly #byIndex = new Map<number, ChatCall>();
   readonly #byId = new Map<string, ChatCall>();
   readonly #nameless = new Map<number, NamelessCall>();
+  /** Whether `function_call` is read; null as long as neither field has named a tool. */
+  #isBefore: boolean | null = null;
 
-  /** Returns the `tool_calls` of a delta as the client is given them. */
-  read(value: unknown): object[] {
-    return objectsIn(value).flatMap((delta) => this.#readOne(delta));
+  /**
+   * Returns the calls of a delta as the client is given them: its `tool_calls`, or the `function_call` of the protocol
+   * before, which has one call and which some servers send beside them. The first that names a tool is read.
+   */
+  read(value: unknown, before: unknown): object[] {
+    const deltas = listedCalls(value);
+    const called = fieldsOf(before);
+    if (this.#isBefore === null) {
+      if (deltas.some((delta) => wordIn(fieldsOf(delta.function)?.name) !== undefined)) this.#isBefore = false;
+      else if (wordIn(called?.name) !== undefined) this.#isBefore = true;
+    }
+    if (this.#isBefore !== true) return deltas.flatMap((delta) => this.#readOne(delta));
+    return called === undefined ? [] : this.#readOne({ index: 0, function: called });
   }
 
   /** Returns what is still held back. */
@@ -138,6 +150,12 @@ export class ChatCalls {
     const { place: index, id, name, signature } = call;
     return [{ index, id, type: "function", function: { name, arguments: input }, extra_content: signature }];
   }
+}
+
+/** Returns the deltas of `tool_calls`. Some servers send the only one without its list. */
+function listedCalls(value: unknown): readonly Fields[] {
+  const single = fieldsOf(value);
+  return fieldsOf(single?.function) === undefined || single === undefined ? objectsIn(value) : [single];
 }
 
 /** Returns a piece of a call's input. Some servers send it as an object, whole. */

@@ -1,14 +1,12 @@
 import { ChatCalls } from "./chat-calls.ts";
+import { EndReason } from "./end-reason.ts";
 import type { EventReader } from "./event-reader.ts";
 import { type Fields, failureIn, fieldsOf, numberIn, numbersIn, objectsIn, placeIn, textIn, wordIn } from "./fields.ts";
 
 /** Reads the stream of Chat Completions, which OpenAI, OpenRouter and most others speak. */
 export class ChatEvents implements EventReader {
   readonly #calls = new ChatCalls();
-  #hasReason = false;
-  /** How many events had a blank reason, and whether the last one had it. */
-  #blankReasons = 0;
-  #endsBlank = false;
+  readonly #reason = new EndReason();
   #gave = false;
 
   read(event: Fields, name: string): readonly object[] {
@@ -25,17 +23,14 @@ export class ChatEvents implements EventReader {
     const left = this.#calls.end();
     const delta = left.length === 0 ? {} : { tool_calls: left };
     // A vendor that says that the answer has ended but not why: with `[DONE]`, or with a reason that is blank.
-    const isEnded = this.#gave && !this.#hasReason && (isMarked || (this.#blankReasons === 1 && this.#endsBlank));
+    const isEnded = this.#gave && !this.#reason.isSaid && (isMarked || this.#reason.isBlank);
     if (left.length === 0 && !isEnded) return [];
     return [{ choices: [{ index: 0, delta, ...(isEnded ? { finish_reason: "" } : {}) }] }];
   }
 
   #choice(choice: Fields): object | undefined {
     const delta = this.#delta(fieldsOf(choice.delta) ?? (this.#gave ? undefined : fieldsOf(choice.message)));
-    const reason = wordIn(choice.finish_reason);
-    this.#hasReason ||= reason !== undefined;
-    this.#endsBlank = choice.finish_reason === "";
-    if (this.#endsBlank) this.#blankReasons += 1;
+    const reason = this.#reason.read(choice.finish_reason);
     if (delta === undefined && reason === undefined) return undefined;
     this.#gave ||= delta !== undefined;
     return { index: 0, delta, finish_reason: reason };
@@ -45,7 +40,7 @@ export class ChatEvents implements EventReader {
     if (delta === undefined) return undefined;
     const { content, thought } = contentIn(delta.content);
     const reasoning = textIn(delta.reasoning_content) ?? textIn(delta.reasoning) ?? thought;
-    const calls = this.#calls.read(delta.tool_calls);
+    const calls = this.#calls.read(delta.tool_calls, delta.function_call);
     const details = objectsIn(delta.reasoning_details).flatMap(detailIn);
     const images = objectsIn(delta.images).flatMap(imageIn);
     const annotations = objectsIn(delta.annotations).flatMap(citationIn);

@@ -1,3 +1,4 @@
+import { EndReason } from "./end-reason.ts";
 import type { EventReader } from "./event-reader.ts";
 import { type Fields, failureIn, fieldsOf, numberIn, numbersIn, objectsIn, textIn, wordIn } from "./fields.ts";
 
@@ -13,6 +14,8 @@ export const googleCounts = [
 
 /** Reads the stream of Google's `streamGenerateContent`. */
 export class GoogleEvents implements EventReader {
+  readonly #reason = new EndReason();
+
   read(event: Fields): readonly object[] {
     const failure = failureIn(event.error);
     if (failure !== undefined) return [{ error: googleFailure(failure, fieldsOf(event.error)) }];
@@ -23,7 +26,9 @@ export class GoogleEvents implements EventReader {
     return [
       {
         responseId: wordIn(event.responseId),
-        ...(candidate === undefined ? {} : { candidates: [candidateOf(candidate)] }),
+        ...(candidate === undefined
+          ? {}
+          : { candidates: [candidateOf(candidate, this.#reason.read(candidate.finishReason))] }),
         usageMetadata,
         ...(blockReason === undefined ? {} : { promptFeedback: { blockReason } }),
       },
@@ -31,7 +36,7 @@ export class GoogleEvents implements EventReader {
   }
 
   end(): readonly object[] {
-    return [];
+    return this.#reason.isBlank ? [{ candidates: [{ finishReason: "" }] }] : [];
   }
 }
 
@@ -39,12 +44,12 @@ function googleFailure({ message }: { readonly message: string }, error: Fields 
   return { code: numberIn(error?.code) ?? null, message, status: textIn(error?.status) ?? "" };
 }
 
-function candidateOf(candidate: Fields): object {
+function candidateOf(candidate: Fields, finishReason: string | undefined): object {
   const parts = objectsIn(fieldsOf(candidate.content)?.parts).flatMap(partOf);
   const sources = objectsIn(fieldsOf(candidate.groundingMetadata)?.groundingChunks).flatMap(sourceOf);
   return {
     ...(parts.length === 0 ? {} : { content: { parts } }),
-    finishReason: wordIn(candidate.finishReason),
+    finishReason,
     continuationToken: wordIn(candidate.continuationToken),
     ...(sources.length === 0 ? {} : { groundingMetadata: { groundingChunks: sources } }),
   };
