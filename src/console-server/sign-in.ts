@@ -10,7 +10,7 @@ import { retryWhileUnavailable } from "../kernel/database/retry.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
 import { jsonOfPieces } from "../kernel/http/json-body.ts";
-import { requestIdOf, waitsUntil } from "../kernel/http/request.ts";
+import { requestIdOf, waitAnew, waitsUntil } from "../kernel/http/request.ts";
 import { Closed } from "../kernel/http/request-fields.ts";
 import { validateBody } from "../kernel/http/validate.ts";
 import { peerAddress } from "../kernel/runtime.ts";
@@ -98,7 +98,7 @@ export async function respondToSignOut(ctx: Ctx, request: Request): Promise<Resp
 type Given = { readonly credential: string } | { readonly code: Secret | null };
 
 async function readSignIn(request: Request): Promise<Given> {
-  const sent = await bodies.read("sign-in", request, signInBytesMax);
+  const sent = await bodies.read("sign-in", request, signInBytesMax).finally(() => waitAnew(request));
   const body = await jsonOfPieces(request, "console", [sent]);
   const bearer = /^Bearer +([^\s]+)$/i.exec(request.headers.get("authorization") ?? "")?.[1];
   if (body === undefined && bearer !== undefined) return { credential: bearer };

@@ -3,6 +3,7 @@ import { takeBodyPlace } from "../admission/large-bodies.ts";
 import type { Form } from "../errors.ts";
 import { errorInA, type FormChange } from "./form.ts";
 import { readJson } from "./json-body.ts";
+import { waitAnew } from "./request.ts";
 import { Closed } from "./request-fields.ts";
 import { validateBody } from "./validate.ts";
 
@@ -19,7 +20,9 @@ export type ReadJsonBody = (tenantId: string) => Promise<unknown>;
 export function jsonBodyOf(request: Request): ReadJsonBody {
   let body: Promise<unknown> | null = null;
   return (tenantId) => {
-    body ??= takeBodyPlace(request, tenantId).then((release) => readJson(request, tenantId).finally(release));
+    body ??= takeBodyPlace(request, tenantId)
+      .then((release) => readJson(request, tenantId).finally(release))
+      .finally(() => waitAnew(request));
     return body;
   };
 }

@@ -96,7 +96,7 @@ const deadlines = new WeakMap<Request, number>();
 
 /**
  * Returns until when a request waits for a database that is away, in milliseconds since
- * 1970: `databaseWaitMs` from the first call on, and the same at every call, so
+ * 1970: `databaseWaitMs` from the first call on, and the same at every call until `waitAnew`, so
  * that waits which follow one another do not add up.
  */
 export function waitsUntil(request: Request): number {
@@ -105,4 +105,9 @@ export function waitsUntil(request: Request): number {
   const until = Date.now() + databaseWaitMs;
   deadlines.set(request, until);
   return until;
+}
+
+/** Lets the time of `waitsUntil` begin anew: the sender's body, which may take longer, has been waited for since. */
+export function waitAnew(request: Request): void {
+  deadlines.delete(request);
 }

@@ -1,11 +1,14 @@
-import { describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, setSystemTime, test } from "bun:test";
+import { newId } from "../../../src/kernel/ids.ts";
+import { databaseWaitMs } from "../../../src/kernel/limits.ts";
 import { form as multipart, skillMd, zip } from "../../harness/archives.ts";
 import { useAgent } from "../../harness/fixture.ts";
 import type { ApiResponse } from "../../harness/harness.ts";
+import { inProcess } from "../../harness/runtimes.ts";
 import { userMessage } from "../../harness/seed.ts";
 import { sessionPath } from "../../harness/turns.ts";
 
-const { t, agentId } = await useAgent({ worker: true });
+const { h, t, agentId } = await useAgent({ worker: true });
 
 const problem = ({ status, body }: ApiResponse) => [status, body.error?.code, body.error?.details?.issues?.[0]?.path];
 
@@ -84,5 +87,27 @@ describe("an unknown field", () => {
     }
     const query = await t.call("GET", `/v1/prompts?${"x".repeat(5_000)}=1`);
     expect([query.status, query.body.error.details.issues[0].path]).toEqual([400, `${"x".repeat(100)}…`]);
+  });
+});
+
+describe.skipIf(!inProcess)("a body that comes slowly", () => {
+  afterEach(() => void setSystemTime());
+
+  test("takes nothing of the time that its request waits for the database", async () => {
+    // The key is known from here on, so the body is read before the key is looked up.
+    expect((await t.call("POST", sessionPath(agentId, null), { body: { message: userMessage("hi") } })).status).toBe(
+      201,
+    );
+    const text = JSON.stringify({ message: userMessage("slow") });
+    const pull = (controller: ReadableStreamDefaultController<Uint8Array>) => {
+      setSystemTime(Date.now() + 2 * databaseWaitMs);
+      controller.enqueue(Buffer.from(text));
+      controller.close();
+    };
+    const body = new ReadableStream<Uint8Array>({ pull }, { highWaterMark: 0 });
+    const headers = { authorization: `Bearer ${t.token}`, "content-type": "application/json" };
+    const path = sessionPath(newId("agent"), null);
+    const response = await h.app(new Request(`http://parley.test${path}`, { method: "POST", headers, body }));
+    expect(response.status).toBe(404);
   });
 });
