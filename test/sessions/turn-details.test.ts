@@ -39,6 +39,7 @@ describe("a turn", () => {
         firstTextAt: moment,
         finishedAt: moment,
         ...tokens,
+        toolsLeftOut: [],
         usageEstimated: false,
         modelCalls: 2,
         steps: [
