@@ -53,7 +53,8 @@ describe("a turn", () => {
         ],
       },
     ]);
-    const { steps, ...rest } = body;
+    const { steps, toolsLeftOut, ...rest } = body;
+    expect(toolsLeftOut).toEqual([]);
     expect(
       steps.map(({ inputTokens }: { inputTokens: number }) => inputTokens).reduce((a: number, b: number) => a + b),
     ).toBe(body.inputTokens);
