@@ -13,6 +13,7 @@ import { Text } from "../kernel/http/response-fields.ts";
 
 const ProviderMetadata = Type.Record(Text, Type.Record(Text, Type.Unknown()));
 const provider = { providerMetadata: Type.Optional(ProviderMetadata) };
+const flag = Type.Optional(Type.Boolean());
 const Anything = Type.Unknown();
 
 /** The schema of a text that begins with `prefix`, such as `tool-search`. */
@@ -45,6 +46,7 @@ const ReasoningPart = component(
   "ReasoningPart",
   Type.Object({
     type: Type.Literal("reasoning"),
+    id: Type.Optional(Text),
     text: example(Text, "Lisbon is on Western European Time."),
     state: Type.Optional(OneOf("streaming", "done")),
     ...provider,
@@ -63,8 +65,9 @@ const toolStates = [
 
 const Approval = Type.Object({
   id: example(Text, "apr_0mk7q2v5c8d1f4h6j9n3p0rt"),
-  approved: Type.Optional(Type.Boolean()),
+  approved: flag,
   reason: Type.Optional(Text),
+  isAutomatic: flag,
 });
 
 const call = {
@@ -74,6 +77,9 @@ const call = {
   output: Type.Optional(example(Anything, "09:30:00")),
   errorText: Type.Optional(Text),
   approval: Type.Optional(Approval),
+  providerExecuted: flag,
+  callProviderMetadata: Type.Optional(ProviderMetadata),
+  resultProviderMetadata: Type.Optional(ProviderMetadata),
 };
 
 const ToolPart = component("ToolPart", Type.Object({ type: startsWith("tool-", "tool-read"), ...call }));
@@ -143,8 +149,9 @@ function chunk(type: TSchema, fields: Readonly<Record<string, TSchema>> = {}): T
 const literal = <T extends string>(type: T) => Type.Literal(type);
 const id = { id: example(Text, "0") };
 const toolCall = { toolCallId: example(Text, "call_1") };
-const tool = { ...toolCall, toolName: Text, dynamic: Type.Optional(Type.Boolean()) };
-const ended = { ...toolCall, dynamic: Type.Optional(Type.Boolean()) };
+/** What a chunk says of a call: who runs it, and what its vendor wants back with it. */
+const aboutCall = { ...toolCall, dynamic: flag, providerExecuted: flag, ...provider };
+const tool = { ...aboutCall, toolName: Text };
 
 /** One event of a turn's stream: a UI message chunk of the AI SDK. */
 export const MessageChunk = component(
@@ -160,21 +167,27 @@ export const MessageChunk = component(
     chunk(literal("tool-input-delta"), { ...toolCall, inputTextDelta: Text }),
     chunk(literal("tool-input-available"), { ...tool, input: Anything }),
     chunk(literal("tool-input-error"), { ...tool, input: Anything, errorText: Text }),
-    chunk(literal("tool-approval-request"), { ...toolCall, approvalId: Text }),
+    chunk(literal("tool-approval-request"), { ...toolCall, approvalId: Text, isAutomatic: flag }),
     chunk(literal("tool-approval-response"), {
       approvalId: Text,
       approved: Type.Boolean(),
       reason: Type.Optional(Text),
     }),
-    chunk(literal("tool-output-available"), { ...ended, output: Anything, preliminary: Type.Optional(Type.Boolean()) }),
-    chunk(literal("tool-output-error"), { ...ended, errorText: Text }),
+    chunk(literal("tool-output-available"), { ...aboutCall, output: Anything, preliminary: flag }),
+    chunk(literal("tool-output-error"), { ...aboutCall, errorText: Text }),
     chunk(literal("tool-output-denied"), toolCall),
     chunk(literal("file"), { url: Text, mediaType: Text, ...provider }),
     chunk(literal("source-url"), { sourceId: Text, url: Text, title: Type.Optional(Text), ...provider }),
-    chunk(literal("source-document"), { sourceId: Text, mediaType: Text, title: Text, ...provider }),
+    chunk(literal("source-document"), {
+      sourceId: Text,
+      mediaType: Text,
+      title: Text,
+      filename: Type.Optional(Text),
+      ...provider,
+    }),
     chunk(startsWith("data-", "data-tool-progress"), {
       data: example(Anything, { toolCallId: "call_1", progress: 1, total: 4, message: "Reading" }),
-      transient: Type.Optional(Type.Boolean()),
+      transient: flag,
     }),
     chunk(literal("start"), { messageId: Type.Optional(Text), messageMetadata: Type.Optional(Anything) }),
     chunk(literal("start-step")),

@@ -338,7 +338,10 @@ export interface DynamicToolPart {
   input?: unknown;
   output?: unknown;
   errorText?: string;
-  approval?: { id: string; approved?: boolean; reason?: string };
+  approval?: { id: string; approved?: boolean; reason?: string; isAutomatic?: boolean };
+  providerExecuted?: boolean;
+  callProviderMetadata?: Record<string, Record<string, unknown>>;
+  resultProviderMetadata?: Record<string, Record<string, unknown>>;
 }
 
 export interface ErrorResponse {
@@ -785,6 +788,7 @@ export interface ProviderUpdate {
 
 export interface ReasoningPart {
   type: "reasoning";
+  id?: string;
   text: string;
   state?: "streaming" | "done";
   providerMetadata?: Record<string, Record<string, unknown>>;
@@ -1323,7 +1327,10 @@ export interface ToolPart {
   input?: unknown;
   output?: unknown;
   errorText?: string;
-  approval?: { id: string; approved?: boolean; reason?: string };
+  approval?: { id: string; approved?: boolean; reason?: string; isAutomatic?: boolean };
+  providerExecuted?: boolean;
+  callProviderMetadata?: Record<string, Record<string, unknown>>;
+  resultProviderMetadata?: Record<string, Record<string, unknown>>;
 }
 
 export interface TranscriptMessage {
@@ -1470,21 +1477,53 @@ export type UIMessageChunk =
   | { type: "reasoning-start"; id: string; providerMetadata?: Record<string, Record<string, unknown>> }
   | { type: "reasoning-delta"; id: string; delta: string; providerMetadata?: Record<string, Record<string, unknown>> }
   | { type: "reasoning-end"; id: string; providerMetadata?: Record<string, Record<string, unknown>> }
-  | { type: "tool-input-start"; toolCallId: string; toolName: string; dynamic?: boolean }
+  | {
+      type: "tool-input-start";
+      toolCallId: string;
+      dynamic?: boolean;
+      providerExecuted?: boolean;
+      providerMetadata?: Record<string, Record<string, unknown>>;
+      toolName: string;
+    }
   | { type: "tool-input-delta"; toolCallId: string; inputTextDelta: string }
-  | { type: "tool-input-available"; toolCallId: string; toolName: string; dynamic?: boolean; input: unknown }
+  | {
+      type: "tool-input-available";
+      toolCallId: string;
+      dynamic?: boolean;
+      providerExecuted?: boolean;
+      providerMetadata?: Record<string, Record<string, unknown>>;
+      toolName: string;
+      input: unknown;
+    }
   | {
       type: "tool-input-error";
       toolCallId: string;
-      toolName: string;
       dynamic?: boolean;
+      providerExecuted?: boolean;
+      providerMetadata?: Record<string, Record<string, unknown>>;
+      toolName: string;
       input: unknown;
       errorText: string;
     }
-  | { type: "tool-approval-request"; toolCallId: string; approvalId: string }
+  | { type: "tool-approval-request"; toolCallId: string; approvalId: string; isAutomatic?: boolean }
   | { type: "tool-approval-response"; approvalId: string; approved: boolean; reason?: string }
-  | { type: "tool-output-available"; toolCallId: string; dynamic?: boolean; output: unknown; preliminary?: boolean }
-  | { type: "tool-output-error"; toolCallId: string; dynamic?: boolean; errorText: string }
+  | {
+      type: "tool-output-available";
+      toolCallId: string;
+      dynamic?: boolean;
+      providerExecuted?: boolean;
+      providerMetadata?: Record<string, Record<string, unknown>>;
+      output: unknown;
+      preliminary?: boolean;
+    }
+  | {
+      type: "tool-output-error";
+      toolCallId: string;
+      dynamic?: boolean;
+      providerExecuted?: boolean;
+      providerMetadata?: Record<string, Record<string, unknown>>;
+      errorText: string;
+    }
   | { type: "tool-output-denied"; toolCallId: string }
   | { type: "file"; url: string; mediaType: string; providerMetadata?: Record<string, Record<string, unknown>> }
   | {
@@ -1499,6 +1538,7 @@ export type UIMessageChunk =
       sourceId: string;
       mediaType: string;
       title: string;
+      filename?: string;
       providerMetadata?: Record<string, Record<string, unknown>>;
     }
   | { type: `data-${string}`; data: unknown; transient?: boolean }

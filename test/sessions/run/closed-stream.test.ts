@@ -1,7 +1,9 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { createOpenAI } from "@ai-sdk/openai";
 import { readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
+import { chunksOf } from "../../../src/messages/to-chunks.ts";
 import { boundedModelFetch } from "../../../src/providers/bounds.ts";
+import { readUndocumented } from "../../contract/undocumented.ts";
 import { eventStream } from "../../harness/anthropic-events.ts";
 import { useTenant } from "../../harness/fixture.ts";
 import { eventually } from "../../harness/harness.ts";
@@ -13,6 +15,7 @@ import { responsesStream, vendorStreams } from "../../harness/vendor-streams.ts"
 import { startVendor } from "../../servers/vendor.ts";
 
 const { h, t } = await useTenant({ worker: true });
+const undocumented = await readUndocumented(t);
 
 let answer = "";
 const vendor = startVendor(({ body }) =>
@@ -31,13 +34,6 @@ function agentOf(providerType: Vendor): Promise<string> {
   const agent = agents.get(providerType) ?? made();
   agents.set(providerType, agent);
   return agent;
-}
-
-/** The types of chunks that the document names. */
-async function documented(): Promise<ReadonlySet<string>> {
-  const { components } = (await t.call("GET", "/openapi.json")).body;
-  const { anyOf } = components.schemas.UIMessageChunk;
-  return new Set(anyOf.map(({ properties }: { properties: { type: { const?: string } } }) => properties.type.const));
 }
 
 /** The message that a client of the AI SDK makes of a stream, as JSON. */
@@ -64,11 +60,12 @@ describe("what a vendor streams", () => {
       const agentId = await agentOf(providerType);
       answer = text;
       const { chunks, sessionId } = await play(t, agentId, null, { message: userMessage("x") });
-      const types = await documented();
-      expect((chunks as { type: string }[]).filter(({ type }) => !types.has(type))).toEqual([]);
+      expect(undocumented("UIMessageChunk", chunks)).toEqual([]);
       expect([refusedBy(5, chunks), refusedBy(6, chunks)]).toEqual([[], []]);
       const stored = (await messagesOf(t, agentId, sessionId)).at(-1);
       expect(await assembled(chunks)).toEqual(stored);
+      expect(undocumented("MessagePart", stored.parts)).toEqual([]);
+      expect(undocumented("UIMessageChunk", chunksOf(stored) as object[])).toEqual([]);
       const said = stored.parts.flatMap((part: { type: string; text?: string }) =>
         part.type === "text" ? [part.text] : [],
       );
@@ -92,6 +89,7 @@ describe("what a vendor streams", () => {
       expect(ours.ended).toBe("finished");
       expect([refusedBy(5, raw.chunks), refusedBy(6, raw.chunks)]).toEqual([[], []]);
       expect(JSON.stringify(raw.chunks)).not.toMatch(bookkeeping);
+      expect(undocumented("UIMessageChunk", raw.chunks)).toEqual([]);
       const types = raw.chunks.map(({ type }) => type);
       for (const type of ["reasoning-delta", "tool-input-available", "tool-output-available", "source-url"])
         expect(types).toContain(type as UIMessageChunk["type"]);
@@ -150,6 +148,7 @@ describe("the stream of a turn that was cut off is closed as what is stored", as
     expect((chunks.at(-1) as { type: string }).type).toBe("abort");
     expect(await assembled(chunks)).toEqual((await messagesOf(t, agentId, sessionId)).at(-1));
     expect(refusedBy(5, chunks)).toEqual([]);
+    expect(undocumented("UIMessageChunk", chunks)).toEqual([]);
   });
 
   /** Whether the model has got so far: it hangs from then on. */
