@@ -40,6 +40,38 @@ export function withTakenFiles(messages: readonly ModelMessage[], model: NamedMo
   });
 }
 
+/** Returns messages without the files of people and models; a person's are named in words. */
+export function withoutFiles(messages: readonly ModelMessage[]): ModelMessage[] {
+  return messages.map((message): ModelMessage => {
+    if (message.role === "user" && typeof message.content !== "string" && message.content.some(isFilePart))
+      return { ...message, content: message.content.map(inWords) };
+    if (message.role === "assistant" && typeof message.content !== "string" && message.content.some(isFilePart))
+      return { ...message, content: message.content.filter((part) => !isFilePart(part)) };
+    return message;
+  });
+}
+
+/** Returns whether people sent files in these messages, or models made some. */
+export function haveOwnFiles(messages: readonly ModelMessage[]): boolean {
+  return messages.some(
+    ({ role, content }) =>
+      (role === "user" || role === "assistant") && typeof content !== "string" && content.some(isFilePart),
+  );
+}
+
+type UserContent = Exclude<Extract<ModelMessage, { readonly role: "user" }>["content"], string>;
+
+function isFilePart({ type }: { readonly type: string }): boolean {
+  return type === "file" || type === "image" || type === "reasoning-file";
+}
+
+function inWords(part: UserContent[number]): UserContent[number] {
+  if (part.type === "text") return part;
+  const [kind = ""] = part.type === "image" ? ["image"] : part.mediaType.split("/", 1);
+  const named = ["image", "audio", "video"].includes(kind) ? kind : "file";
+  return { type: "text", text: `[${named}: not shown, your provider did not take it]` };
+}
+
 /** Returns whether a tool's result in these messages has files. */
 export function haveFiles(messages: readonly ModelMessage[]): boolean {
   return messages.some(({ role, content }) => role === "tool" && (content as ToolMessage["content"]).some(holdsFiles));

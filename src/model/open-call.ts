@@ -2,18 +2,27 @@ import type { ModelMessage } from "ai";
 import { prepareRetries } from "ai/internal";
 import { isBlank } from "../messages/blank.ts";
 import type { CallMeter } from "./call-meter.ts";
-import { haveFiles, withTakenFiles } from "./files-taken.ts";
+import { haveFiles, haveOwnFiles, withoutFiles, withTakenFiles } from "./files-taken.ts";
 import { languagePrompt } from "./language-prompt.ts";
 import type { ModelCallRequest, ToolChoice } from "./model-call-request.ts";
 import type { Model, ModelPart } from "./model-part.ts";
 import { formatSettings, type ResponseFormat } from "./response-format.ts";
 import { fitMessages } from "./sending/fit-prompt.ts";
 import { type FitTool, type FitTools, fitTools, type ToolDefinition } from "./sending/fit-tools.ts";
-import { isOfThoughts, mayBeOfTools, otherThoughts, type Refusal, refusalOf, type Way } from "./sending/refusals.ts";
+import { namedTools } from "./sending/named-tools.ts";
+import {
+  isOfFiles,
+  isOfThoughts,
+  mayBeOfTools,
+  otherThoughts,
+  type Refusal,
+  refusalOf,
+  type Way,
+} from "./sending/refusals.ts";
 import { withOwnFields } from "./sending/renamed-fields.ts";
 import { rulesOf, type VendorRules } from "./sending/rules.ts";
 import { SaidParts } from "./sending/said.ts";
-import { neverTaken, noteTaken } from "./sending/taken-tools.ts";
+import { knownRefused, neverTaken, noteRefused, noteTaken } from "./sending/taken-tools.ts";
 import type { ThinkingSettings } from "./thinking.ts";
 
 /** A call whose response has begun. */
@@ -25,13 +34,15 @@ export interface OpenedCall {
 /** A request to the provider that failed before its response began is tried once more. */
 const providerRetriesMax = 1;
 /** A request that the provider refuses is sent in at most this many other ways. */
-const otherWaysMax = 3;
+const otherWaysMax = 5;
+/** Of those in at most this many without the tools that the vendor's words name. */
+const namedRoundsMax = 2;
 
 /**
  * Sends a request, made fit for the model's vendor, and returns the call once its response begins. A request that
  * the vendor refuses is sent again without what may be the reason: thoughts and signatures where its words are
- * about them, tools that it has never taken, files that tools returned. What helped is kept for the turn. Throws what
- * the provider's client threw first.
+ * about them, the tools that its words name, those that it has never taken, the files that tools returned, all files.
+ * What helped is kept for the turn. Throws what the provider's client threw first.
  */
 export async function openCall(model: Model, request: ModelCallRequest, meter: CallMeter): Promise<OpenedCall> {
   const { signal, refusals } = request;
@@ -42,7 +53,7 @@ export async function openCall(model: Model, request: ModelCallRequest, meter: C
   const asked = new Asked(model, request, { rules, tools });
   const send = (way: Way) => retry(() => asked.send(way, meter));
   const said = new SaidParts(tools, rules);
-  let way = refusals.wayOf(model);
+  let way = asked.firstWay();
   try {
     return { stream: withOwnFields(await send(way), tools), said };
   } catch (first) {
@@ -57,7 +68,8 @@ export async function openCall(model: Model, request: ModelCallRequest, meter: C
       } catch (error) {
         const again = refusalOf(error);
         // Its words are about something else now, so that much was right.
-        if (again !== null && next.thoughts !== way.thoughts && !isOfThoughts(again)) way = next;
+        if (again !== null && (asked.isNamed(next) || (next.thoughts !== way.thoughts && !isOfThoughts(again))))
+          way = next;
         refusal = again;
       }
     }
@@ -71,7 +83,11 @@ class Asked {
   readonly #request: ModelCallRequest;
   readonly #rules: VendorRules;
   readonly #tools: FitTools;
-  readonly #tried = new Set<"thoughts" | "tools" | "files">();
+  readonly #tried = new Set<"thoughts" | "tools" | "results' files" | "files">();
+  /** The tools that the vendor's words named, and the last way in which they were left out. */
+  readonly #named = new Set<FitTool>();
+  #namedWay: Way | null = null;
+  #namedRounds = 0;
   /** Whether the messages that were sent last hold what their vendor signed or thought. */
   #hasThoughts = false;
 
@@ -124,16 +140,50 @@ class Asked {
       this.#tried.add("thoughts");
       if (await this.#hasOthers(next)) return next;
     }
-    if (mayBeOfTools(refusal) && !this.#tried.has("tools")) {
-      const never = neverTaken(this.#model, this.#offered(way)).map(({ name }) => name);
-      this.#tried.add("tools");
-      if (never.length > 0) return { ...way, withoutTools: new Set([...way.withoutTools, ...never]) };
+    const ofFiles = isOfFiles(refusal) ? this.#fewerFiles(way) : null;
+    return ofFiles ?? (mayBeOfTools(refusal) ? this.#fewerTools(way, refusal) : null) ?? this.#fewerFiles(way);
+  }
+
+  /** Returns a way without the tools that a refusal names, and where it names none, without those that were never taken. */
+  #fewerTools(way: Way, { words }: Refusal): Way | null {
+    const offered = this.#offered(way);
+    const named =
+      this.#namedRounds < namedRoundsMax ? namedTools(words, offered, neverTaken(this.#model, offered)) : [];
+    if (named.length > 0) {
+      this.#namedRounds += 1;
+      for (const tool of named) this.#named.add(tool);
+      this.#namedWay = without(way, named);
+      return this.#namedWay;
     }
-    if (way.files && !this.#tried.has("files")) {
-      this.#tried.add("files");
-      if (haveFiles(withTakenFiles(this.#request.messages, this.#model, false))) return { ...way, files: false };
+    if (this.#tried.has("tools")) return null;
+    this.#tried.add("tools");
+    const never = neverTaken(this.#model, offered);
+    return never.length === 0 ? null : without(way, never);
+  }
+
+  #fewerFiles(way: Way): Way | null {
+    const { messages } = this.#request;
+    if (way.files === "all" && !this.#tried.has("results' files")) {
+      this.#tried.add("results' files");
+      if (haveFiles(withTakenFiles(messages, this.#model, false))) return { ...way, files: "own" };
     }
-    return null;
+    if (way.files === "none" || this.#tried.has("files")) return null;
+    this.#tried.add("files");
+    return haveOwnFiles(messages) ? { ...way, files: "none" } : null;
+  }
+
+  /** Returns the way to begin with: without what the model has refused by name, be it in another turn. */
+  firstWay(): Way {
+    const { refusals } = this.#request;
+    const way = refusals.wayOf(this.#model);
+    const refused = knownRefused(this.#model, this.#offered(way));
+    refusals.leftOut(refused.map(({ name: tool }) => ({ tool, reason: leftOutReason })));
+    return refused.length === 0 ? way : without(way, refused);
+  }
+
+  /** Returns whether a way is the one without the tools that the vendor's words named: so much of it was right. */
+  isNamed(way: Way): boolean {
+    return way === this.#namedWay;
   }
 
   /** Returns whether other thoughts are sent in this way than were sent last: what is sent as before is refused as before. */
@@ -152,8 +202,11 @@ class Asked {
   keep(way: Way): void {
     const { refusals } = this.#request;
     refusals.keep(this.#model, way, this.#tried.has("thoughts") && this.#rules.thoughts === "chat");
-    const reason = "The vendor refused a request with it.";
-    refusals.leftOut([...way.withoutTools].map((tool) => ({ tool, reason })));
+    noteRefused(
+      this.#model,
+      [...this.#named].filter(({ name }) => way.withoutTools.has(name)),
+    );
+    refusals.leftOut([...way.withoutTools].map((tool) => ({ tool, reason: leftOutReason })));
   }
 
   #offered({ withoutTools }: Way): readonly FitTool[] {
@@ -162,9 +215,19 @@ class Asked {
   }
 
   async #messages({ files, thoughts }: Way): Promise<ModelMessage[]> {
-    const taken = withTakenFiles(this.#request.messages, this.#model, !files);
-    return fitMessages(taken, { rules: this.#rules, names: this.#tools.names, thoughts });
+    const taken = withTakenFiles(this.#request.messages, this.#model, files !== "all");
+    return fitMessages(files === "none" ? withoutFiles(taken) : taken, {
+      rules: this.#rules,
+      names: this.#tools.names,
+      thoughts,
+    });
   }
+}
+
+const leftOutReason = "The vendor refused a request with it.";
+
+function without(way: Way, tools: readonly FitTool[]): Way {
+  return { ...way, withoutTools: new Set([...way.withoutTools, ...tools.map(({ name }) => name)]) };
 }
 
 /** Returns whether a message holds what its vendor signed or thought. */

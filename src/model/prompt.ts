@@ -44,7 +44,8 @@ function pieceEnd(messages: readonly UiMessage[], from: number): number {
 
 /** The AI SDK converts each message by itself. */
 async function mixedMessages(messages: readonly UiMessage[]): Promise<ModelMessage[]> {
-  const tools: ToolSet = {};
+  // Of no prototype: a tool may be called `__proto__`.
+  const tools: ToolSet = Object.create(null) as ToolSet;
   const filed = messages.map((message) => withFiledResults(message, tools)) as unknown as UIMessage[];
   return convertToModelMessages(filed, { ignoreIncompleteToolCalls: true, tools });
 }

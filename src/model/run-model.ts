@@ -236,7 +236,8 @@ function* toChunks(
  * an error that the model may see.
  */
 function guardedTools({ tools, beforeTool, signal }: ModelRequest): ToolSet {
-  const guarded: ToolSet = {};
+  // Of no prototype, so that a tool may be called `__proto__`, and nothing is found that is no tool.
+  const guarded: ToolSet = Object.create(null) as ToolSet;
   for (const { name, tool } of tools) {
     const { execute } = tool;
     guarded[name] =

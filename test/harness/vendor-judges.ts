@@ -379,7 +379,7 @@ export const judges = {
   }),
   Moonshot: chat({
     callId: /^[a-zA-Z0-9_.:-]{1,64}$/,
-    toolName: /^[a-zA-Z_][a-zA-Z0-9_-]{1,63}$/,
+    toolName: /^[a-zA-Z_][a-zA-Z0-9_-]{2,63}$/,
     reasoning: "taken",
     schemaTypes: true,
   }),
@@ -388,7 +388,7 @@ export const judges = {
   /** All that a `custom` provider may stand for at once, those aside that refuse thoughts of their own. */
   common: chat({
     callId: /^[a-zA-Z0-9]{9}$/,
-    toolName: /^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/,
+    toolName: /^[a-zA-Z_][a-zA-Z0-9_-]{2,63}$/,
     order: "alternate",
     reasoning: "taken",
     schemaTypes: true,

@@ -108,7 +108,6 @@ const scenes: Readonly<Record<string, Played>> = {
     ran: ["quick"],
   }),
   "an unknown tool": scene(`tool=fly; ${seen}`, { calls: 2 }),
-  "a tool by the name of what every object has": scene(`tool=constructor; ${seen}`, { calls: 2 }),
   "a call when there are no tools": scene(`tool=add args={"a":1,"b":2}; ${seen}`, { withoutTools: true, calls: 2 }),
   "an approved call": decided('tool=ask; text="Done."', [approvedAsk], { ran: ["ask"] }),
   "a refused call": decided('tool=ask; text="Fine."', [refusedAsk]),
@@ -208,6 +207,20 @@ describe.each([...stages])("runModel does what the SDK's streamText does, by %s:
   const played = wire === "chat" ? { ...scenes, ...scenesByChat } : scenes;
   test.each(Object.entries(played))("%s", (_name, scene) => holdTogether(stage, scene));
 });
+
+// The SDK finds something by such a name in the object of its tools, and says so to its clients.
+test.each([...stages])(
+  "a tool by the name of what every object has is as unknown as any other, by %s",
+  async (_wire, stage) => {
+    const told = async (name: string) => {
+      const { ours } = await bothSides(stage, scene(`tool=${name}; ${seen}`, { calls: 2 }));
+      return JSON.stringify(ours.chunks).replaceAll(`"${name}"`, '"fly"');
+    };
+    const unknown = await told("fly");
+    expect(unknown).toContain("tool-input-error");
+    for (const name of ["constructor", "__proto__", "toString"]) expect(await told(name)).toBe(unknown);
+  },
+);
 
 /** What a vendor answers, one after another, and what has to come of it. */
 interface Exchange extends Pick<Played, "ran" | "ended"> {

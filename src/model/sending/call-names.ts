@@ -36,7 +36,7 @@ export class ToolNames {
   /** `fits` is what the vendor takes. Of the tools those keep their names that fit; each other one gets one of its own. */
   constructor(fits: RegExp, tools: readonly string[] = []) {
     this.#fits = fits;
-    for (const name of tools) if (fits.test(name)) this.#set(name, name);
+    for (const name of tools) if (this.#isFit(name)) this.#set(name, name);
     for (const name of tools) if (!this.#sent.has(name)) this.#set(name, this.#distinct(name));
   }
 
@@ -63,8 +63,25 @@ export class ToolNames {
   }
 
   #fitting(name: string): string {
-    return this.#fits.test(name) ? name : fittingName(name);
+    return this.#isFit(name) ? name : fittingName(name);
   }
+
+  #isFit(name: string): boolean {
+    return this.#fits.test(name) && !inherited.has(name);
+  }
+}
+
+/**
+ * What every object has. The clients of `@ai-sdk/provider-utils` 5 look names of tools up in objects: `__proto__` was
+ * sent as `{}`, and `constructor` not at all.
+ */
+const inherited: ReadonlySet<string> = new Set(Object.getOwnPropertyNames(Object.prototype));
+
+/** Returns the name that a client read in an answer; it gives what an object has by that name in place of some (see `inherited`). */
+export function readName(read: unknown): string {
+  if (typeof read === "string") return read;
+  const found = [...inherited].find((name) => Reflect.get(Object.prototype, name) === read);
+  return found ?? "";
 }
 
 const nameLengthMax = 64;
@@ -78,6 +95,7 @@ const nameLengthMin = 3;
 function fittingName(name: string): string {
   const letters = name.slice(0, nameLengthMax).replaceAll(/[^a-zA-Z0-9_-]/g, "_");
   const led = /^[a-zA-Z_]/.test(letters) ? letters : `_${letters}`;
+  if (inherited.has(led)) return `${led}_`;
   return led.slice(0, nameLengthMax).padEnd(nameLengthMin, "_");
 }
 

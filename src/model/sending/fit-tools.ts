@@ -55,7 +55,8 @@ export function fitTools(tools: ToolSet, rules: VendorRules): Promise<FitTools> 
   return found;
 }
 
-async function makeFit(tools: ToolSet, { name: vendor, toolName, toolsMax, schemas }: VendorRules): Promise<FitTools> {
+async function makeFit(tools: ToolSet, rules: VendorRules): Promise<FitTools> {
+  const { name: vendor, toolName, toolsMax, descriptionMax, schemas } = rules;
   const names = new ToolNames(toolName, Object.keys(tools));
   const offered: FitTool[] = [];
   const leftOut: UnofferedTool[] = [];
@@ -78,11 +79,25 @@ async function makeFit(tools: ToolSet, { name: vendor, toolName, toolsMax, schem
     }
     const sent = names.sentOf(name);
     // A vendor refuses a description without a word, and one without it knows no more than the name.
-    const said = isBlank(description) ? sent : cleanText(description);
+    const said = isBlank(description) ? sent : shortened(cleanText(description), descriptionMax ?? Infinity);
     const definition: ToolDefinition = { ...rest, name: sent, description: said, inputSchema: fit.schema };
-    offered.push({ name, definition, key: `${name} ${digest}`, renamed: fit.renamed });
+    offered.push({ name, definition, key: `${name} ${digest} ${digestOf(said)}`, renamed: fit.renamed });
   }
   return { offered, names, leftOut };
+}
+
+/** Returns a text of at most so many characters: a longer one ends after a word, with an ellipsis. */
+function shortened(text: string, max: number): string {
+  if (text.length <= max) return text;
+  // Not with half of a pair at its end.
+  const begin = text.slice(0, max - 1).replace(/[\ud800-\udbff]$/, "");
+  const lastWord = begin.search(/\s\S*$/);
+  // One "word" of half the text is none.
+  return `${(lastWord > max / 2 ? begin.slice(0, lastWord) : begin).trimEnd()}…`;
+}
+
+function digestOf(text: string): string {
+  return createHash("sha256").update(text).digest("base64url");
 }
 
 interface KnownSchema {
@@ -118,7 +133,7 @@ function knownOf(sent: unknown): KnownSchema {
   if (same !== undefined) return same;
   const text = JSON.stringify(sent) ?? "";
   const alike = knownTexts.get(text);
-  const known = alike ?? { digest: createHash("sha256").update(text).digest("base64url"), fits: new Map() };
+  const known = alike ?? { digest: digestOf(text), fits: new Map() };
   if (isObject) knownObjects.set(sent, known);
   if (text.length > knownCharactersMax) return known;
   // The map's last entry is the last used.

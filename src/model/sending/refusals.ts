@@ -1,15 +1,17 @@
-import { APICallError } from "ai";
+import { APICallError, UnsupportedFunctionalityError } from "ai";
 import type { SentThoughts } from "./fit-prompt.ts";
 import type { UnofferedTool } from "./fit-tools.ts";
 
 /** How a model is asked: with all that fits it, or without what it has refused. */
 export interface Way {
   readonly thoughts: SentThoughts;
-  /** Whether it is sent the pictures and sounds that tools returned. */
-  readonly files: boolean;
+  readonly files: SentFiles;
   /** The tools that are left out, by name. */
   readonly withoutTools: ReadonlySet<string>;
 }
+
+/** Which files a model is sent: all that its vendor is known to take, none that tools returned (`own`), or none at all. */
+export type SentFiles = "all" | "own" | "none";
 
 /**
  * What the models of a turn have refused, so that the next step does not ask them for it again; and the tools that
@@ -26,7 +28,7 @@ export class Refusals {
 
   wayOf(model: object): Way {
     return (
-      this.#ways.get(model) ?? { thoughts: wantedThoughts.get(model) ?? "own", files: true, withoutTools: noTools }
+      this.#ways.get(model) ?? { thoughts: wantedThoughts.get(model) ?? "own", files: "all", withoutTools: noTools }
     );
   }
 
@@ -56,6 +58,8 @@ const wordsMax = 10_000;
 
 /** Returns what a vendor said when it refused a request as it was; null for any other failure. */
 export function refusalOf(error: unknown): Refusal | null {
+  // The vendor's client itself refuses files of types that the vendor does not take, before it sends anything.
+  if (UnsupportedFunctionalityError.isInstance(error)) return { status: 415, words: error.message.slice(0, wordsMax) };
   if (!APICallError.isInstance(error) || error.statusCode === undefined || !refusing.has(error.statusCode)) return null;
   return { status: error.statusCode, words: `${error.message} ${error.responseBody ?? ""}`.slice(0, wordsMax) };
 }
@@ -66,6 +70,11 @@ const refusing: ReadonlySet<number> = new Set([400, 404, 413, 415, 422]);
 /** Returns whether a refusal may be about tools: a router says by 404 that no server of a model takes any. */
 export function mayBeOfTools({ status, words }: Refusal): boolean {
   return status === 400 || status === 422 || (status === 404 && /tool|function/i.test(words));
+}
+
+/** Returns whether a refusal is about pictures or other files. */
+export function isOfFiles({ words }: Refusal): boolean {
+  return /image|picture|vision|visual|multi-?modal|modalit|media|audio|video|\bfiles?\b|\bpdf/i.test(words);
 }
 
 /** Returns whether a refusal is about thoughts, signatures, or what the vendor keeps of its answers. */

@@ -9,6 +9,8 @@ export interface VendorRules {
   readonly callId: RegExp;
   /** The names of tools that it takes; any other one becomes letters, digits, `_` and `-`, which all take. */
   readonly toolName: RegExp;
+  /** A tool's description has at most this many characters, a longer one is cut; null: it publishes no number. */
+  readonly descriptionMax: number | null;
   /** It takes at most this many tools; null: it publishes no number. */
   readonly toolsMax: number | null;
   /** Whose thoughts, and signatures of calls and texts, it takes. */
@@ -46,6 +48,7 @@ export type ThoughtMaker = "anthropic" | "google" | "openai" | "openrouter" | "c
 export type VendorName =
   | "openai.responses"
   | "openai.chat"
+  | "azure"
   | "anthropic"
   | "google"
   | "mistral"
@@ -58,6 +61,8 @@ export type VendorName =
 
 const openNames = /^[a-zA-Z0-9_-]{1,64}$/;
 const ledNames = /^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/;
+/** Moonshot's, the strictest of all. */
+const threeNames = /^[a-zA-Z_][a-zA-Z0-9_-]{2,63}$/;
 const openIds = /^[a-zA-Z0-9_-]{1,64}$/;
 const nineIds = /^[a-zA-Z0-9]{9}$/;
 
@@ -73,6 +78,7 @@ const anySchema: SchemaRules = {
 const chat = {
   callId: openIds,
   toolName: openNames,
+  descriptionMax: null,
   toolsMax: 128,
   thoughts: "chat",
   alternates: false,
@@ -83,9 +89,13 @@ const chat = {
   schemas: anySchema,
 } as const;
 
+const openaiChat = { ...chat, callId: /^[a-zA-Z0-9_-]{1,40}$/, thoughts: "nobody", messagesMax: 2_048 } as const;
+
 const rows: Readonly<Record<VendorName, Omit<VendorRules, "name">>> = {
   "openai.responses": { ...chat, thoughts: "openai" },
-  "openai.chat": { ...chat, callId: /^[a-zA-Z0-9_-]{1,40}$/, thoughts: "nobody", messagesMax: 2_048 },
+  "openai.chat": openaiChat,
+  // As OpenAI's own, which has dropped the limit of descriptions.
+  azure: { ...openaiChat, descriptionMax: 1_024 },
   anthropic: {
     ...chat,
     toolsMax: null,
@@ -114,7 +124,7 @@ const rows: Readonly<Record<VendorName, Omit<VendorRules, "name">>> = {
     ...chat,
     // Its models name their calls `functions.read:0`, and are told so again.
     callId: /^[a-zA-Z0-9_.:-]{1,64}$/,
-    toolName: /^[a-zA-Z_][a-zA-Z0-9_-]{2,63}$/,
+    toolName: threeNames,
     schemas: { ...anySchema, typesInBranches: true },
   },
   deepseek: { ...chat, alternates: true, answersAll: true },
@@ -131,7 +141,8 @@ const rows: Readonly<Record<VendorName, Omit<VendorRules, "name">>> = {
   common: {
     ...chat,
     callId: nineIds,
-    toolName: ledNames,
+    toolName: threeNames,
+    descriptionMax: 1_024,
     alternates: true,
     answersAll: true,
     schemas: { ...anySchema, emptyValues: false, typesInBranches: true },
@@ -141,7 +152,7 @@ const rows: Readonly<Record<VendorName, Omit<VendorRules, "name">>> = {
 /** The vendor of a model, by the first part of its id at a router or a gateway. */
 const makers: Readonly<Record<string, VendorName>> = {
   openai: "openai.chat",
-  azure: "openai.chat",
+  azure: "azure",
   anthropic: "anthropic",
   google: "google",
   vertex: "google",
@@ -181,7 +192,7 @@ function findRules({ provider, modelId }: NamedModel): VendorRules {
   const [maker = ""] = modelId.replace(/^~/, "").split("/", 1);
   const row = rowOf((Object.hasOwn(makers, maker) && makers[maker]) || "common");
   if (client === "openrouter") return { ...row, thoughts: "openrouter", ownFiles: false };
-  return row.name === "openai.chat" ? { ...row, thoughts: "openai" } : row;
+  return row.name === "openai.chat" || row.name === "azure" ? { ...row, thoughts: "openai" } : row;
 }
 
 /** Returns a row of the table. */

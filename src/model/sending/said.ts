@@ -1,3 +1,4 @@
+import { readName } from "./call-names.ts";
 import type { FitTools } from "./fit-tools.ts";
 import type { ThoughtMaker, VendorRules } from "./rules.ts";
 
@@ -18,8 +19,8 @@ export class SaidParts {
   /** Returns a part as it was meant. */
   read<P extends { readonly type: string }>(part: P): P {
     if (part.type !== "tool-input-start" && part.type !== "tool-call" && part.type !== "tool-result") return part;
-    const { toolName = "" } = part as P & { readonly toolName?: string };
-    const name = this.#tools.names.realOf(toolName);
+    const { toolName } = part as P & { readonly toolName?: unknown };
+    const name = this.#tools.names.realOf(readName(toolName));
     return name === toolName ? part : { ...part, toolName: name };
   }
 }

@@ -9,13 +9,30 @@ const takenMax = 1_000;
  * once without any, and the next request that is taken tells it.
  */
 const taken = new WeakMap<object, Set<string>>();
+/** The tools of which it said by name or place that it does not take them, as long and as many. */
+const refused = new WeakMap<object, Set<string>>();
 
 /** Notes that a model has taken a request with these tools. */
 export function noteTaken(model: object, offered: readonly FitTool[]): void {
-  if (offered.length === 0) return;
-  const keys = taken.get(model) ?? new Set();
-  taken.set(model, keys);
-  for (const { key } of offered) keys.add(key);
+  note(taken, model, offered);
+}
+
+/** Notes that a model has named these tools when it refused a request, and taken it without them. */
+export function noteRefused(model: object, tools: readonly FitTool[]): void {
+  note(refused, model, tools);
+}
+
+/** Returns those of the tools that a model has refused by their names. */
+export function knownRefused(model: object, offered: readonly FitTool[]): FitTool[] {
+  const keys = refused.get(model);
+  return keys === undefined ? [] : offered.filter(({ key }) => keys.has(key));
+}
+
+function note(known: WeakMap<object, Set<string>>, model: object, tools: readonly FitTool[]): void {
+  if (tools.length === 0) return;
+  const keys = known.get(model) ?? new Set();
+  known.set(model, keys);
+  for (const { key } of tools) keys.add(key);
   for (const oldest of keys) {
     if (keys.size <= takenMax) break;
     keys.delete(oldest);

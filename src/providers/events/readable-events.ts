@@ -91,6 +91,19 @@ function parsed(data: string): Fields | null {
 function asBytes(events: readonly object[]): Uint8Array | null {
   if (events.length === 0) return null;
   let text = "";
-  for (const event of events) text += `data: ${JSON.stringify(event)}\n\n`;
+  for (const event of events) text += `data: ${withoutForbidden(JSON.stringify(event))}\n\n`;
   return encoder.encode(text);
+}
+
+/**
+ * Returns an event without the fields for which `@ai-sdk/provider-utils` 5 gives the whole answer up: `__proto__`, and
+ * a `constructor` with a `prototype`. Google's models write inputs of tools as objects, in which these may be.
+ */
+function withoutForbidden(event: string): string {
+  if (!event.includes('"__proto__":') && !event.includes('"prototype":')) return event;
+  return JSON.stringify(JSON.parse(event), (name, value: unknown) => {
+    if (name === "__proto__") return undefined;
+    const isForbidden = name === "constructor" && Object.hasOwn(fieldsOf(value) ?? {}, "prototype");
+    return isForbidden ? undefined : value;
+  });
 }

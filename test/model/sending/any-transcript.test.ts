@@ -99,6 +99,11 @@ const toolNames = fc.constantFrom(
   "日本語",
   "-x",
   "functions.read",
+  "__proto__",
+  "constructor",
+  "toString",
+  "x",
+  "1",
 );
 const inputs = fc.constantFrom<unknown>({ a: 1 }, {}, "text", "", [1], null, "{broken", '{"a":1}', "[1]", 5, true);
 const outputs = fc.constantFrom<unknown>("done", "", " ", { a: 1 }, null, [], "\n", 0, false);

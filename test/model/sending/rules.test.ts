@@ -64,11 +64,20 @@ const rows: readonly {
     vendor: "common",
     ids: ["abcDEF123"],
     notIds: ["call_1", "functions.read:0"],
-    names: ["_a"],
-    notNames: ["1a", "a.b"],
+    names: ["_ab", "a-1"],
+    notNames: ["1a", "a.b", "x", "go", "-a"],
+    toolsMax: 128,
+  },
+  {
+    vendor: "azure",
+    ids: ["call_1", long(40)],
+    notIds: ["a b", long(41)],
+    names: ["1-a"],
+    notNames: ["a.b"],
     toolsMax: 128,
   },
 ];
+const inherited = Object.getOwnPropertyNames(Object.prototype);
 
 describe.each(rows)("$vendor", ({ vendor, ids, notIds, names, notNames, toolsMax }) => {
   const rules = rowOf(vendor);
@@ -90,6 +99,15 @@ describe.each(rows)("$vendor", ({ vendor, ids, notIds, names, notNames, toolsMax
     for (const name of sent) expect(name).toMatch(rules.toolName);
     expect(sent.map((name) => offered.realOf(name))).toEqual(all);
   });
+  test("names that every object has are sent as others, and mapped back", () => {
+    // The vendors' clients look names up in objects.
+    const offered = new ToolNames(rules.toolName, [...inherited, "constructor_"]);
+    const sent = inherited.map((name) => offered.sentOf(name));
+    for (const name of sent) expect([name, rules.toolName.test(name), name in {}]).toEqual([name, true, false]);
+    expect(sent.map((name) => offered.realOf(name))).toEqual(inherited);
+    expect(offered.realOf(offered.sentOf("constructor_"))).toBe("constructor_");
+    for (const name of inherited) expect(new ToolNames(rules.toolName).sentOf(name) in {}).toBe(false);
+  });
   test("so many tools", () => {
     expect(rules.toolsMax).toBe(toolsMax);
   });
@@ -105,6 +123,7 @@ test.each([
   ["openrouter", "somebody/else", "common", "openrouter"],
   ["gateway", "anthropic/claude", "anthropic", "anthropic"],
   ["gateway", "openai/gpt-5", "openai.chat", "openai"],
+  ["gateway", "azure/gpt-4o", "azure", "openai"],
   ["gateway", "amazon/nova", "bedrock", "anthropic"],
   ["gateway", "xai/grok", "xai", "chat"],
   ["gateway", "constructor/x", "common", "chat"],

@@ -81,6 +81,24 @@ test.each([
   '"sk-0123456789"',
   "OPENAI_API_KEY=sk-0123456789",
   "export ANTHROPIC_API_KEY=sk-ant",
+  "Bearer: sk-1",
+  "export X=sk-1",
+  "set OPENAI_API_KEY=sk-1",
+  "$OPENAI_API_KEY",
+  "$" + "{OPENAI_API_KEY}",
+  "$env:OPENAI_API_KEY",
+  "%OPENAI_API_KEY%",
+  "{{ secrets.KEY }}",
+  "process.env.OPENAI_API_KEY",
+  'os.environ["OPENAI_API_KEY"]',
+  "OPENAI_API_KEY: sk-1",
+  "api_key=sk-1",
+  "<your key>",
+  "[key]",
+  "YOUR_API_KEY",
+  "your-api-key-here",
+  "****",
+  "sk-abc def",
 ])("%s is no key of a provider", async (apiKey) => {
   const body = { name: "Pasted", providerType: "custom", baseUrl: h.model.url, apiKey };
   const { status, body: told } = await t.call("POST", "/v1/providers", { body });
@@ -89,6 +107,14 @@ test.each([
 });
 
 test("keys that only begin like such a word are keys", async () => {
-  for (const apiKey of ["bearer-of-tokens", "token_123", "sk-proj-abc==", "a=b"])
+  for (const apiKey of [
+    "bearer-of-tokens",
+    "token_123",
+    "sk-proj-abc==",
+    "a=b",
+    "EMPTY",
+    "sk-or-v1-$x",
+    "your_team.key7",
+  ])
     expect((await makeProvider(h, t, { apiKey })).id).toStartWith("prv_");
 });

@@ -32,13 +32,15 @@ const ofPath = ({ path }: VendorRequest) => (path.split("/")[1] ?? "") as Vendor
 const next: Response[] = [];
 /** Tools that the server refuses beside the vendor's rules. */
 const refused = new Set<string>();
+/** Says for another reason why a body is refused; null: it is not. */
+let alsoRefused: (body: Record<string, unknown>) => string | null = () => null;
 const refusals: string[] = [];
 const server = startVendor((request) => {
   // The list of models.
   if (request.body === null) return new Response("no", { status: 404 });
   const { type, judge } = vendors[ofPath(request)];
   const hasRefused = [...refused].some((name) => JSON.stringify(request.body.tools ?? []).includes(name));
-  const words = hasRefused ? "Invalid schema for function." : judge(request.body);
+  const words = hasRefused ? "Invalid schema for function." : (alsoRefused(request.body) ?? judge(request.body));
   if (words === null) return next.shift() ?? vendorWords[type].text(`Said by ${ofPath(request)}.`);
   refusals.push(words);
   return Response.json({ error: { message: words, type: "invalid_request_error" } }, { status: 400 });
@@ -184,4 +186,146 @@ test("a vendor that refuses tools is asked once more without those that it has n
     { tool: "bad_one", reason: "The vendor refused a request with it." },
   ]);
   refused.clear();
+});
+
+/** Without a provider of its own. */
+const agentOf = async (fields: Omit<Parameters<typeof t.parley.agents.create>[0], "name">) =>
+  (await t.parley.agents.create({ name: `v-${crypto.randomUUID()}`, ...fields })).id;
+const clientTool = (name: string, description = "") => ({ ...locate, name, description });
+const isMade = (agentId: string, message = userMessage("x"), sessionId: string | null = null) =>
+  play(t, agentId, sessionId, { message });
+
+test("a call by the name of what every object has is told to the model, and goes to every vendor", async () => {
+  for (const maker of ["groq", "anthropic", "google", "openai"] as const) {
+    const agentId = await agentOf({ ...of(maker), tools: ["memory"] });
+    for (const name of ["__proto__", "constructor", "x"]) next.push(vendorWords[vendors[maker].type].call(name));
+    const first = await isMade(agentId);
+    expect([maker, textOf(first.chunks)]).toEqual([maker, `Said by ${maker}.`]);
+    const stored = JSON.stringify(await messagesOf(t, agentId, first.sessionId));
+    for (const name of ["__proto__", "constructor"])
+      expect([maker, stored]).toEqual([maker, expect.stringContaining(`${name}"`)]);
+    for (const name of Object.keys(vendors) as VendorOf[]) {
+      await change(agentId, of(name));
+      const said = await isMade(agentId, userMessage("y"), first.sessionId);
+      expect([maker, name, textOf(said.chunks)]).toEqual([maker, name, `Said by ${name}.`]);
+    }
+  }
+});
+
+test("an input with a field that the vendors' clients forbid is read without it", async () => {
+  const agentId = await agentOf({ ...of("google"), tools: ["memory"] });
+  next.push(
+    vendorWords.google.call(
+      "memory_search",
+      JSON.parse('{"query":"q","__proto__":{"a":1},"constructor":{"prototype":{}}}'),
+    ),
+  );
+  const said = await isMade(agentId);
+  expect(textOf(said.chunks)).toBe("Said by google.");
+  expect(said.chunks.find(({ type }) => type === "tool-input-available")?.input).toEqual({ query: "q" });
+});
+
+test("a client tool by such a name, or by a short one, is offered by another and called by its own", async () => {
+  const names = ["__proto__", "x", "1st"];
+  for (const vendor of ["moonshot", "anthropic"] as const) {
+    const agentId = await agentOf({ ...of(vendor), clientTools: names.map((name) => clientTool(name)) });
+    for (const [index, name] of names.entries()) {
+      server.requests.length = 0;
+      next.push(vendorWords[vendors[vendor].type].text("Hi."));
+      await isMade(agentId);
+      const tools = server.requests[0]?.body.tools as { name?: string; function?: { name: string } }[];
+      const sent = tools.map((tool) => tool.function?.name ?? tool.name ?? "");
+      expect(sent).toHaveLength(3);
+      next.push(vendorWords[vendors[vendor].type].call(sent[index] as string));
+      const called = await isMade(agentId);
+      expect(called.chunks.find(({ type }) => type === "tool-input-available")).toMatchObject({
+        toolName: name,
+        input: {},
+      });
+    }
+  }
+});
+
+test("a long description is cut where the vendor may not take it", async () => {
+  const long = `${"word ".repeat(800)}end`;
+  const agentId = await agentOf({ ...of("groq"), clientTools: [clientTool("far", long)] });
+  const sent = async () => {
+    server.requests.length = 0;
+    await isMade(agentId);
+    return server.requests[0]?.body.tools[0].function.description as string;
+  };
+  const cut = await sent();
+  expect([cut.length <= 1_024, cut.length > 1_000, cut.endsWith("word…")]).toEqual([true, true, true]);
+  await change(agentId, of("openai"));
+  expect(await sent()).toBe(long);
+});
+
+test.each([
+  ["by its place", (place: number) => `Invalid 'tools[${place}].function.description': string too long.`],
+  ["by its name", () => "Invalid schema for function 'bad_named': In context=('properties', 'a'), no."],
+])("a tool that a vendor names %s is left out alone, and in the next turn from the beginning", async (how, words) => {
+  const bad = clientTool("bad_named");
+  const agentId = await agentOf({
+    ...{ ...of("openai"), model: `openai/${how}` },
+    clientTools: [clientTool("good_1"), bad, clientTool("good_2")],
+  });
+  alsoRefused = ({ tools }) => {
+    const place = ((tools ?? []) as { function: { name: string } }[]).findIndex(
+      (tool) => tool.function.name === bad.name,
+    );
+    return place === -1 ? null : words(place);
+  };
+  const asked = async () => {
+    server.requests.length = 0;
+    const said = await isMade(agentId);
+    expect(textOf(said.chunks)).toBe("Said by openai.");
+    expect(offered()).toEqual(["good_1", "good_2"]);
+    expect((await record(said.turnId)).toolsLeftOut).toEqual([
+      { tool: bad.name, reason: "The vendor refused a request with it." },
+    ]);
+    return server.requests.length;
+  };
+  expect([await asked(), await asked()]).toEqual([2, 1]);
+  // It is another tool then.
+  await change(agentId, {
+    clientTools: [clientTool("good_1"), { ...bad, description: "Mended." }, clientTool("good_2")],
+  });
+  alsoRefused = () => null;
+  await isMade(agentId);
+  expect(offered()).toEqual(["good_1", "bad_named", "good_2"]);
+});
+
+test("a vendor that names ever other tools is asked a bounded number of times", async () => {
+  const clientTools = ["a_1", "a_2", "a_3", "a_4", "a_5"].map((name) => clientTool(name));
+  const agentId = await agentOf({ ...of("openai"), model: "openai/ever-other", clientTools });
+  alsoRefused = ({ tools }) => (tools === undefined ? null : "tools[0].function.parameters: no.");
+  server.requests.length = 0;
+  const said = await isMade(agentId);
+  alsoRefused = () => null;
+  expect(textOf(said.chunks)).toBe("Said by openai.");
+  expect(server.requests.map(({ body }) => body.tools?.length)).toEqual([5, 4, 3, undefined]);
+});
+
+test("a person's picture that a model does not take is told in words, in that turn and later ones", async () => {
+  const agentId = await agentOf({ ...of("anthropic"), tools: ["memory"] });
+  const url =
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+  const picture = () => {
+    const { parts, ...rest } = userMessage("See.");
+    return { ...rest, parts: [...parts, { type: "file", mediaType: "image/png", url }] } as never;
+  };
+  const first = await isMade(agentId, picture());
+  expect(textOf(first.chunks)).toBe("Said by anthropic.");
+  await change(agentId, of("groq"));
+  alsoRefused = (body) =>
+    JSON.stringify(body).includes("image_url") ? "unknown variant `image_url`, expected `text`" : null;
+  for (const message of [userMessage("And?"), picture()]) {
+    server.requests.length = 0;
+    const said = await isMade(agentId, message, first.sessionId);
+    expect(textOf(said.chunks)).toBe("Said by groq.");
+    const { body } = server.requests.at(-1) as VendorRequest;
+    expect([server.requests.length, body.tools?.length > 0]).toEqual([2, true]);
+    expect(JSON.stringify(body.messages)).toContain("[image: not shown");
+  }
+  alsoRefused = () => null;
 });
