@@ -78,7 +78,7 @@ export class ToolNames {
 const inherited: ReadonlySet<string> = new Set(Object.getOwnPropertyNames(Object.prototype));
 
 /** Returns the name that a client read in an answer; it gives what an object has by that name in place of some (see `inherited`). */
-export function readName(read: unknown): string {
+export function nameAsSaid(read: unknown): string {
   if (typeof read === "string") return read;
   const found = [...inherited].find((name) => Reflect.get(Object.prototype, name) === read);
   return found ?? "";

@@ -1,4 +1,4 @@
-import { readName } from "./call-names.ts";
+import { nameAsSaid } from "./call-names.ts";
 import type { FitTools } from "./fit-tools.ts";
 import type { ThoughtMaker, VendorRules } from "./rules.ts";
 
@@ -20,7 +20,7 @@ export class SaidParts {
   read<P extends { readonly type: string }>(part: P): P {
     if (part.type !== "tool-input-start" && part.type !== "tool-call" && part.type !== "tool-result") return part;
     const { toolName } = part as P & { readonly toolName?: unknown };
-    const name = this.#tools.names.realOf(readName(toolName));
+    const name = this.#tools.names.realOf(nameAsSaid(toolName));
     return name === toolName ? part : { ...part, toolName: name };
   }
 }
