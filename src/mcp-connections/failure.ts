@@ -1,5 +1,6 @@
 import { RefusedAddressError } from "../kernel/outbound/fetch.ts";
 import { SealError } from "../kernel/seal.ts";
+import { CallRefused } from "./refusal.ts";
 import {
   InsufficientScopeError,
   IssuerMismatchError,
@@ -84,7 +85,8 @@ export function failureOf(error: unknown): McpFailure {
   if (error instanceof IssuerMismatchError)
     return notMcp("The authorization server's metadata name another issuer than the address they were found under.");
   if (error instanceof RegistrationRejectedError) return failureOfRegistration(error);
-  if (error instanceof SdkHttpError) return failureOfStatus(error.status, "The MCP server");
+  if (error instanceof SdkHttpError || error instanceof CallRefused)
+    return failureOfStatus(error.status, "The MCP server");
   if (error instanceof OAuthError) return failureOfGrant(error);
   if (error instanceof ProtocolError) return failureOfProtocol(error);
   if (error instanceof SdkError) return failureOfConnection(error);

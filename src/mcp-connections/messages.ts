@@ -23,6 +23,8 @@ export interface ReadMessage {
   readonly message: JsonFields;
   /** It answers the request. */
   readonly isAnswer: boolean;
+  /** It is an error under another id (the Python SDK has `server-error`): the answer, where none comes under the right one. */
+  readonly isStray?: true;
   readonly result?: unknown;
 }
 
@@ -65,9 +67,12 @@ function readMessage(value: unknown, request: AskedRequest, isAlone: boolean): R
   if (method !== null) return fromServer(fields, method, request);
   const hasId = fields.id !== undefined && fields.id !== null;
   const isError = fields.error !== undefined && fields.error !== null;
-  // An error without an id is one of the request whose response it stands in.
-  if (hasId ? String(fields.id) !== String(request.id) : !isAlone && !isError) return null;
   const { id } = request;
+  const isOther = hasId && String(fields.id) !== String(id);
+  if (isOther && isError)
+    return [{ message: { jsonrpc: "2.0", id, error: readError(fields.error) }, isAnswer: false, isStray: true }];
+  // An error without an id is one of the request whose response it stands in.
+  if (isOther || (!hasId && !isAlone && !isError)) return null;
   if (isError) return [{ message: { jsonrpc: "2.0", id, error: readError(fields.error) }, isAnswer: true }];
   if (fields.result === undefined) {
     if (hasId || "jsonrpc" in fields) throw new Unreadable("it has neither `result` nor `error`");

@@ -5,10 +5,11 @@ import { jsonValuesMax } from "../kernel/limits.ts";
 import { withBody } from "../kernel/outbound/watched-body.ts";
 import { type StreamEvent, StreamReader } from "./event-stream.ts";
 import { McpFailure, UnreadableAnswer } from "./failure.ts";
-import { asFields, Unreadable } from "./fields.ts";
+import { asFields, type JsonFields, Unreadable } from "./fields.ts";
 import { readLenientJson } from "./lenient-json.ts";
 import { refusalBytesMax } from "./limits.ts";
 import { type AskedRequest, faultMessage, type ReadMessage, readMessages } from "./messages.ts";
+import { CallRefused, isOfCall, isOfWay, refusalWords } from "./refusal.ts";
 
 /** A request whose response has not come yet, or whose streams are still open. */
 export interface OpenRequest extends AskedRequest {
@@ -85,18 +86,24 @@ function jsonResponse(response: Response, messages: readonly object[], status = 
   return new Response(JSON.stringify(messages.length === 1 ? only : messages), { status, headers });
 }
 
-/** Returns a refusal with no more of its body than is looked at: an error of JSON-RPC in it is the answer. */
+/**
+ * Returns a refusal with no more of its body than is looked at: an error of JSON-RPC in it is the answer.
+ * Throws `CallRefused` for one of a call that is not about the way to the server.
+ */
 async function refusalOf(response: Response, request: OpenRequest, forget: () => void): Promise<Response> {
   const { status } = response;
   const bytes = await readBody(response, refusalBytesMax).catch(() => Buffer.from(""));
   forget();
   const read = await readLenientJson(bytes);
   const passed = withBody(response, null);
-  // These are about the request's credentials, its session, or the moment.
-  const isOfTransport = status < 400 || [401, 403, 404, 405, 429, 503].includes(status);
-  if (isOfTransport || read.outcome !== "read") return passed;
-  const answer = errorIn(read.value, request);
-  if (answer === null) return passed;
+  if (status < 400 || status === 401 || status === 403) return passed;
+  const answer = read.outcome === "read" ? errorIn(read.value, request) : null;
+  // A proxy knows no ids, so an error with the right one is about the call, whatever its status.
+  const isOfTransport = [404, 405, 429, 503].includes(status);
+  if (answer === null || isOfTransport) {
+    if (!isOfCall(request.method) || (answer === null && isOfWay(status))) return passed;
+    throw new CallRefused(status, refusalWords(read, bytes));
+  }
   // A session that is not known is often told so, too, with a code of the server's own.
   const { code } = answer.message.error as { readonly code: number };
   // Of the newest revision, which has no sessions, the library takes the error from the body itself.
@@ -129,12 +136,21 @@ async function readWhole(response: Response, request: OpenRequest, take: TakeRes
   if (bytes.byteLength === 0) throw new UnreadableAnswer(request.method, `it is empty (HTTP ${response.status})`);
   const read = await readLenientJson(bytes);
   const messages = messagesOf(read, request, take, bytes.byteLength, true);
-  if (messages.some(({ isAnswer }) => isAnswer)) return messages.map(({ message }) => message);
+  if (messages.some(({ isAnswer }) => isAnswer)) return handed(messages).map(({ message }) => message);
+  const stray = strayIn(messages);
+  if (stray !== null) return [stray];
   if (beginsAsStream(bytes))
     return firstAnswer(new Response(new Uint8Array(bytes)).body as ReadableStream<Uint8Array>, request, take);
   const isPage = response.headers.get("content-type")?.toLowerCase().startsWith("text/html") ?? false;
   const fault = read.outcome === "read" ? "it is no response of JSON-RPC" : "it is no JSON";
   throw new UnreadableAnswer(request.method, isPage ? `${fault} but a web page` : fault);
+}
+
+/** What of messages the library is handed: an error under another id only in place of an answer that does not come. */
+const handed = (messages: readonly ReadMessage[]) => messages.filter(({ isStray }) => isStray !== true);
+
+function strayIn(messages: readonly ReadMessage[]): JsonFields | null {
+  return messages.find(({ isStray }) => isStray === true)?.message ?? null;
 }
 
 /** Some servers send events with the media type of JSON. */
@@ -183,11 +199,20 @@ async function firstAnswer(
   request: OpenRequest,
   take: TakeResult,
 ): Promise<object[]> {
+  let stray: JsonFields | null = null;
   for await (const { messages } of readEvents(body, request, take)) {
     const answer = messages.find(({ isAnswer }) => isAnswer);
     if (answer !== undefined) return [answer.message];
+    stray ??= strayIn(messages);
   }
-  return [faultMessage(request, connectionClosed)];
+  return [stray ?? faultMessage(request, faultOfEnd(request))];
+}
+
+/** Why a stream that ended in order has no answer: a call was made for all that is known, like one whose response is empty; other requests are made again. */
+function faultOfEnd({ method }: AskedRequest): string {
+  return method === "tools/call" || method === "tasks/result"
+    ? "its stream ended without a response"
+    : connectionClosed;
 }
 
 /** Returns a stream of what the library is handed: each event, with no more of its data than is used. */
@@ -221,22 +246,24 @@ async function* answerPieces(
   forget: () => void,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   let isAnswered = false;
-  let fault = connectionClosed;
+  let stray: JsonFields | null = null;
+  let fault = faultOfEnd(request);
   try {
     for await (const { event, messages } of readEvents(body, request, take)) {
       isAnswered ||= messages.some(({ isAnswer }) => isAnswer);
-      yield eventText(event, messages);
+      stray ??= strayIn(messages);
+      yield eventText(event, handed(messages));
     }
   } catch (error) {
     const isFault = error instanceof UnreadableAnswer;
     if (!isFault && request.lastEventId !== null) throw error;
-    if (isFault) fault = error.fault;
+    fault = isFault ? error.fault : connectionClosed;
     // Nobody is to resume a stream whose answer is there and cannot be read.
     if (isFault) request.lastEventId = null;
   }
   if (request.lastEventId !== null) return;
   forget();
-  if (!isAnswered) yield new TextEncoder().encode(`data: ${JSON.stringify(faultMessage(request, fault))}\n\n`);
+  if (!isAnswered) yield new TextEncoder().encode(`data: ${JSON.stringify(stray ?? faultMessage(request, fault))}\n\n`);
 }
 
 function eventText({ id, retryMs }: StreamEvent, messages: readonly ReadMessage[]): Uint8Array {

@@ -5,6 +5,7 @@ import { UnreadableAnswer, unreachable } from "./failure.ts";
 import { asFields, Unreadable } from "./fields.ts";
 import { connectTimeoutMs, listTimeoutMs, noticeTimeoutMs, toolPagesMax, toolsFreshMs } from "./limits.ts";
 import { answerFaultOf, resultKey } from "./messages.ts";
+import { CallRefused, isOfCall } from "./refusal.ts";
 import { connectionClosed, type Result } from "./response-stream.ts";
 import {
   anyResult,
@@ -32,6 +33,13 @@ export interface McpSessionTarget {
 /** The server does not know the session any more: the request had no effect, and may be repeated in a new session. */
 export class SessionLostError extends Error {
   override readonly name = "SessionLostError";
+  /** Of a call whose refusal may be about the call and not about the session; a new session shows which. */
+  readonly refusal: CallRefused | null;
+
+  constructor(refusal: CallRefused | null = null) {
+    super();
+    this.refusal = refusal;
+  }
 }
 
 type CallParams = Parameters<Client["callTool"]>[0];
@@ -215,14 +223,17 @@ export class McpSession {
   async #wait(method: string, request: () => Promise<unknown>): Promise<Result> {
     try {
       return resultIn(await request());
-    } catch (error) {
-      throw this.#isLost(error) ? new SessionLostError() : withFault(error, method);
+    } catch (caught) {
+      const error = withRefusal(caught, method);
+      if (this.#isLost(error)) throw new SessionLostError(error instanceof CallRefused ? error : null);
+      throw withFault(error, method);
     }
   }
 
   /** The protocol's status is 404; many servers use 400 for an unknown session. */
   #isLost(error: unknown): boolean {
-    if (!(error instanceof SdkHttpError) || this.#transport.sessionId === undefined) return false;
+    const isRefusal = error instanceof SdkHttpError || error instanceof CallRefused;
+    if (!isRefusal || this.#transport.sessionId === undefined) return false;
     return error.status === 404 || error.status === 400;
   }
 
@@ -250,6 +261,16 @@ function speaksOtherwise(error: unknown): boolean {
 /** Returns the result that went past the client library. */
 function resultIn(handed: unknown): Result {
   return asFields(asFields(handed)?._meta)?.[resultKey] as Result;
+}
+
+/** Returns the refusal of a call in place of the error that the client library makes of one with an error of JSON-RPC in it. */
+function withRefusal(error: unknown, method: string): unknown {
+  if (!(error instanceof SdkHttpError) || error.status !== 400 || !isOfCall(method)) return error;
+  // It is of our making (`readableResponse`).
+  const { error: said } = JSON.parse(String(error.data.text || "{}")) as {
+    readonly error?: { readonly message: string };
+  };
+  return said === undefined ? error : new CallRefused(error.status, said.message);
 }
 
 /** Returns the failure of an answer that did not come or cannot be read in place of the error by which the client library was told so. */

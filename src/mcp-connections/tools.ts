@@ -12,6 +12,7 @@ import { toolsAtStartMs } from "./limits.ts";
 import { TaskWatch } from "./lost-tasks.ts";
 import { toolNames } from "./names.ts";
 import { sessionPoolOf } from "./pool.ts";
+import { CallRefused } from "./refusal.ts";
 import { cutText, failureText, readCallResult } from "./result.ts";
 import { ProtocolError, SdkError, SdkErrorCode } from "./sdk.ts";
 import { SessionLostError } from "./session.ts";
@@ -167,6 +168,8 @@ async function callTool(
     if (error instanceof ToolError) throw error;
     if (error instanceof ProtocolError) throw new ToolError(cutText(error.message));
     if (error instanceof UnreadableAnswer) throw new UnknownOutcomeError(ranUnread(error));
+    const refusal = error instanceof SessionLostError ? error.refusal : error;
+    if (refusal instanceof CallRefused) throw new UnknownOutcomeError(cutText(refusal.message));
     if (isTimeout(error)) throw new UnknownOutcomeError(cutText(error.message));
     throw new UnknownOutcomeError((await recordFailure(ctx, row, error)).message);
   } finally {

@@ -189,6 +189,12 @@ describe("a result", () => {
     ["a web page", () => body("<html>", "text/html"), "web page"],
     ["nothing", () => body("", null), "empty"],
     ["an empty 202", () => body("", null, 202), "empty (HTTP 202)"],
+    ["a stream with a comment alone", () => body(": hi\n\n", "text/event-stream"), "ended without a response"],
+    [
+      "a stream with a notice alone",
+      () => body('data: {"jsonrpc":"2.0","method":"notifications/message"}\n\n', "text/event-stream"),
+      "ended without a response",
+    ],
   ];
   for (const [what, answer, word] of unreadable)
     test(`of ${what} is told as one that ran, and the connection stays`, async () => {

@@ -193,7 +193,7 @@ describe("responses", () => {
       () => events('data: {"jsonrpc":"2.0","id'),
       () => new Response(null, { status: 405 }),
     );
-    expect((await failure(callEcho(session, {}, undefined))).message).toContain("closed the connection");
+    expect((await failure(callEcho(session, {}, undefined))).message).toContain("ended without a response");
     await session.close();
   });
 
