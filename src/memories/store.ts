@@ -8,6 +8,7 @@ import { ApiError, invalid } from "../kernel/errors.ts";
 import { eraseResponses } from "../kernel/http/erase-keys.ts";
 import { type Page, readTimeCursor, timePage } from "../kernel/http/page.ts";
 import { type IdOf, newId } from "../kernel/ids.ts";
+import { isBlank } from "../messages/blank.ts";
 import { indexTerms } from "./index-terms.ts";
 import { type Memory, memoriesPerAgentMax, memoryTextBytesMax } from "./schema.ts";
 import { searchQuery, termsOf } from "./terms.ts";
@@ -38,6 +39,7 @@ export interface MemoryScope {
 export function checkMemoryText(text: string): void {
   if (text === "" || Buffer.byteLength(text) > memoryTextBytesMax)
     throw invalid("/text", `must be a text of 1 to ${memoryTextBytesMax} bytes`);
+  if (isBlank(text)) throw invalid("/text", "must have a text that is not blank");
 }
 
 /**

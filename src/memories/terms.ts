@@ -75,9 +75,16 @@ const begins = (word: string) => `'${word}':*`;
 /** Returns the words of a text, each once, and for each whether it is of a script without spaces. */
 function wordsIn(text: string): Map<string, boolean> {
   const plain = text.replace(manyMarks, "$1").normalize("NFKD").replace(looseMarks, "").replace(unseen, "");
-  // Over capitals, because ß, ı and ﬀ become plain letters only there. Composed again, so that the begin of a
+  // Over capitals, because ß, ı and ﬀ become plain letters only there, and before that over small letters, because
+  // the capital ẞ is none of two letters until then. Composed again, so that the begin of a
   // syllable of Hangul is not the begin of others, and が is no か.
-  const folded = plain.toUpperCase().toLowerCase().normalize("NFKD").replace(looseMarks, "").normalize("NFC");
+  const folded = plain
+    .toLowerCase()
+    .toUpperCase()
+    .toLowerCase()
+    .normalize("NFKD")
+    .replace(looseMarks, "")
+    .normalize("NFC");
   const simple = folded.replace(stroked, (letter) => strokes[letter] ?? letter);
   const words = new Map<string, boolean>();
   for (const { 0: word, groups } of simple.matchAll(wordPattern)) words.set(word, groups?.run !== undefined);

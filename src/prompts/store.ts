@@ -8,7 +8,7 @@ import { eraseResponses } from "../kernel/http/erase-keys.ts";
 import { byTime, type ListPartEnd, readListPart } from "../kernel/http/list-part.ts";
 import { type IdOf, newId } from "../kernel/ids.ts";
 import { type Prompt, type PromptCreate, type PromptQuery, type PromptUpdate, promptsPerTenantMax } from "./schema.ts";
-import { checkVariableCount, variablesOf } from "./template.ts";
+import { checkTemplate, variablesOf } from "./template.ts";
 
 interface PromptRow {
   id: IdOf<"prompt">;
@@ -22,7 +22,7 @@ interface PromptRow {
 }
 
 /**
- * Creates a prompt. Throws 400 `validation_failed` for too many variables, 400
+ * Creates a prompt. Throws 400 `validation_failed` for the template, 400
  * `invalid_request` for a name in use and at the cap of 100.
  */
 export async function createPrompt(
@@ -30,7 +30,7 @@ export async function createPrompt(
   tenantId: string,
   { name, template, userId = "", metadata = {} }: Static<typeof PromptCreate>,
 ): Promise<Prompt> {
-  checkVariableCount(template);
+  checkTemplate(template);
   return withUniqueName(
     tx(sql, async (inner) => {
       // The tenant's row is the lock that makes the count hold.
@@ -77,7 +77,7 @@ export async function getPrompt(sql: AnySql, tenantId: string, id: string): Prom
 
 /**
  * Changes the fields given; `metadata` is replaced whole. Throws 404, 400
- * `validation_failed` for too many variables, 400 `invalid_request` for a name in use.
+ * `validation_failed` for the template, 400 `invalid_request` for a name in use.
  */
 export async function updatePrompt(
   sql: AnySql,
@@ -85,7 +85,7 @@ export async function updatePrompt(
   id: string,
   { name, template, metadata }: Static<typeof PromptUpdate>,
 ): Promise<Prompt> {
-  if (template !== undefined) checkVariableCount(template);
+  if (template !== undefined) checkTemplate(template);
   const [row] = await withUniqueName(sql<PromptRow[]>`
     update prompts set
       name = ${name ?? sql`name`},

@@ -1,5 +1,6 @@
 import { ApiError, invalid } from "../kernel/errors.ts";
 import { jsonBodyBytesMax } from "../kernel/limits.ts";
+import { isBlank } from "../messages/blank.ts";
 
 /** A template has at most this many distinct variables. */
 const promptVariablesMax = 10;
@@ -16,8 +17,9 @@ export function variablesOf(template: string): string[] {
   return [...new Set(template.matchAll(variableToken).map((match) => match[1] as string))];
 }
 
-/** Throws 400 `validation_failed` when the template has more than ten distinct variables. */
-export function checkVariableCount(template: string): void {
+/** Throws 400 `validation_failed` when the template is blank, or has more than ten distinct variables. */
+export function checkTemplate(template: string): void {
+  if (isBlank(template)) throw invalid("/template", "must have a text that is not blank");
   if (variablesOf(template).length > promptVariablesMax)
     throw invalid("/template", `must have at most ${promptVariablesMax} distinct variables`);
 }

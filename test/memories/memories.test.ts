@@ -56,7 +56,7 @@ describe("POST /v1/agents/:agentId/memories", () => {
   });
 
   test("201 at 10 KiB in bytes, whatever the characters; the text is kept verbatim", async () => {
-    for (const text of ["x".repeat(10_240), "é".repeat(5_120), "😀".repeat(2_560), " ", "\r\n\t'\"\\ {{x}} <b>"])
+    for (const text of ["x".repeat(10_240), "é".repeat(5_120), "😀".repeat(2_560), " .", "\r\n\t'\"\\ {{x}} <b>"])
       expect((await save(text)).text).toBe(text);
   });
 
@@ -72,6 +72,8 @@ describe("POST /v1/agents/:agentId/memories", () => {
       { text: `${"é".repeat(5_120)}x` },
       { text: "😀".repeat(2_561) },
       { text: "a\u0000b" },
+      { text: " " },
+      { text: "\u00a0\u200b" },
       { text: "x", userId: null },
       { text: "x", userId: "u".repeat(257) },
       { text: "x", metadata: {} },
@@ -263,7 +265,14 @@ describe("/v1/agents/:agentId/memories/:memoryId", () => {
 
   test("PATCH 400 for broken fields, in both forms, and nothing changes", async () => {
     const memory = await save("steady");
-    for (const body of [{}, { text: "" }, { text: "x".repeat(10_241) }, { text: "x", userId: "eve" }, { userId: "e" }])
+    for (const body of [
+      {},
+      { text: "" },
+      { text: "\u00a0" },
+      { text: "x".repeat(10_241) },
+      { text: "x", userId: "eve" },
+      { userId: "e" },
+    ])
       for (const form of forms)
         expect(statusAndCode(await t.call("PATCH", `${base}/${memory.id}`, { body, form }))).toEqual([
           400,

@@ -31,6 +31,7 @@ describe("GET /v1/agents/:agentId/memories?search=", () => {
     ["매일 커피를 마신다", ["커피", "마신다", "커핀"]],
     ["ｶﾞﾗｽ ㌔ Ⅳ", ["ガラス", "ｶﾞﾗｽ", "カラス"]],
     ["A café in Łódź, Straße 5", ["cafe", "CAFÉ", "STRASSE", "straße", "łódź", "carfe"]],
+    ["HAUPTSTRAẞE, Maß", ["hauptstrasse", "Hauptstraße", "HAUPTSTRAẞE", "mass", "MAẞ", "maßx"]],
     ["Lives in İstanbul, ISPARTA", ["istanbul", "İSTANBUL", "isparta", "stanbul"]],
     ["ΟΔΟΣ ὁδός", ["οδος", "ΟΔΌΣ", "δος"]],
     ["يحب القهوة والشاي", ["قهوة", "القهوة", "الشاي", "شاي", "قهوات"]],

@@ -127,6 +127,7 @@ describe("the tool group memory", () => {
     for (const [name, input] of [
       ["memory_save", {}],
       ["memory_save", { text: "" }],
+      ["memory_save", { text: "\u200b\n" }],
       ["memory_save", { text: "x".repeat(10_241) }],
       ["memory_save", { text: "x", userId: "bob" }],
       ["memory_search", { query: "" }],

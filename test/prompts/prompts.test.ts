@@ -74,6 +74,8 @@ describe("POST /v1/prompts", () => {
       ["name", "n", ""],
       ["template", emoji.repeat(10_240), emoji.repeat(10_241)],
       ["template", "t", ""],
+      ["template", "{{x}}", " "],
+      ["template", "\u00a0.", "\u00a0\u3164\n"],
       ["template", templateOf(10) + templateOf(10), templateOf(11)],
       ["userId", emoji.repeat(256), emoji.repeat(257)],
     ];
