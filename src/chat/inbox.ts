@@ -8,6 +8,7 @@ import { ApiError, type ErrorCause } from "../kernel/errors.ts";
 import { newId } from "../kernel/ids.ts";
 import { passingMsMax, passingPauseMs } from "../kernel/limits.ts";
 import { addJob } from "../kernel/queue/add-job.ts";
+import { isBlank } from "../messages/blank.ts";
 import { acceptTurn } from "../sessions/accept/turn.ts";
 import { findSession } from "../sessions/state/store.ts";
 import { insertNotice } from "./delivery-states.ts";
@@ -50,7 +51,7 @@ async function begin(ctx: Ctx, waiting: WaitingMessage): Promise<"wait" | "next"
     await deleteInboxMessage(ctx.sql, waiting.id);
     return "next";
   }
-  if (waiting.text.trim() === "") {
+  if (isBlank(waiting.text)) {
     await refuse(ctx.sql, waiting, unreadableText);
     return "next";
   }

@@ -44,16 +44,49 @@ describe("Telegram", async () => {
       { voice: { file_id: "x" } },
       { sticker: { emoji: "👍" } },
       { photo: [{ file_id: "x" }], text: null, caption: " " },
-      { location: { latitude: 1, longitude: 2 } },
+      ...["\u00a0", "\u200b", "\u3164", "", 5, ["x"]].map((text) => ({ text })),
     ].entries()) {
       await inPrivate(3_020 + n, fields);
       expect((await fixture.inChat(3_020 + n, 1))[0]?.text).toBe(unreadable);
     }
+    for (const [n, [fields, word]] of (
+      [
+        [{ contact: { first_name: says("a person"), phone_number: null } }, "a person"],
+        [{ game: { title: says("a game"), description: null } }, "a game"],
+        [{ venue: { title: says("a place") }, location: { latitude: 1, longitude: 2 } }, "a place"],
+        [{ location: { latitude: 52.5, longitude: 13.4 } }, null],
+      ] as const
+    ).entries()) {
+      await inPrivate(3_070 + n, fields);
+      const told = (await fixture.inChat(3_070 + n, 1))[0]?.text ?? "";
+      if (word === null) expect(told).not.toBe(unreadable);
+      else expect(told).toBe(word);
+    }
+    const answered = await fixture.turns(t);
     // Telegram's own messages, and what is not addressed to the bot in a group, get none.
-    await inPrivate(3_024, { pinned_message: { message_id: 1 } });
+    await inPrivate(3_034, { pinned_message: { message_id: 1 } });
     await send({ chat: { id: -3_025, type: "group" }, voice: { file_id: "x" } });
+    expect(answered).toBe(before + 4);
+    expect(await fixture.turns(t)).toBe(answered);
+    expect(fixture.telegram.messages.filter(({ chat }) => ["3034", "-3025"].includes(chat))).toEqual([]);
+  });
+
+  test("a mention that stands in the text counts where the list of them cannot be read", async () => {
+    const group = { id: -3_080, type: "supergroup" };
+    for (const [n, list] of [null, undefined, {}, [null], [{ type: "mention", offset: null }]].entries()) {
+      await send({ chat: group, entities: list, text: `${mention.toUpperCase()} ${says(`read ${n}`)}` });
+      expect((await fixture.inChat(-3_080, n + 1))[n]?.text).toBe(`read ${n}`);
+    }
+    const before = await fixture.turns(t);
+    const code = [{ type: "code", offset: 0, length: mention.length }];
+    for (const [list, text] of [
+      [code, `${mention} ${says("as code")}`],
+      [null, `x${mention} ${says("mail")}`],
+      [null, `${mention}x ${says("other")}`],
+      [null, `${mention} \u200b`],
+    ])
+      await send({ chat: group, entities: list, text });
     expect(await fixture.turns(t)).toBe(before);
-    expect(fixture.telegram.messages.filter(({ chat }) => ["3024", "-3025"].includes(chat))).toEqual([]);
   });
 
   test("an anonymous admin and somebody who writes as a channel are answered; no person decides by that", async () => {
@@ -166,10 +199,23 @@ describe("Slack", async () => {
       { text: null, blocks: [{ type: "rich_text", elements: [block(says("in blocks"))] }] },
       { blocks: [{ type: "section", text: { type: "mrkdwn", text: says("in a section") } }] },
       { text: "", attachments: [{ fallback: "x", text: says("shared") }] },
+      { text: "\u00a0", blocks: [{ type: "table", rows: [null, [{ type: "raw_text", text: says("in a table") }]] }] },
+      {
+        text: "",
+        blocks: [{ type: "image", title: { type: "plain_text", text: says("of an image") }, alt_text: "a" }],
+      },
+      { text: "", blocks: [{ type: "image", alt_text: says("beside an image") }] },
+      { text: "", blocks: [{ type: "video", title: { type: "plain_text", text: says("of a video") } }] },
       { subtype: "file_share", files: [{ transcription: { preview: { content: says("said aloud") } } }] },
     ].entries()) {
       await direct(`D2${n}`, fields);
-      expect(await answers(`D2${n}`, 1)).toEqual([["in blocks", "in a section", "shared", "said aloud"][n] ?? ""]);
+      const told = ["in blocks", "in a section", "shared", "in a table"];
+      told.push("of an image", "beside an image", "of a video", "said aloud");
+      expect(await answers(`D2${n}`, 1)).toEqual([told[n] ?? ""]);
+    }
+    for (const [n, text] of ["\u00a0", "\u200b", "\u3164"].entries()) {
+      await direct(`D31${n}`, { text });
+      expect(await answers(`D31${n}`, 1)).toEqual([unreadable]);
     }
     await direct("D30", { text: "", subtype: "file_share", files: [{ name: "a.png" }] });
     expect(await answers("D30", 1)).toEqual([unreadable]);
@@ -196,5 +242,11 @@ describe("Slack", async () => {
     const [section] = card.blocks as { text: { text: string } }[];
     expect(section?.text.text.length).toBeLessThanOrEqual(3_000);
     expect(section?.text.text.endsWith("\n```")).toBe(true);
+    await direct("D52", { text: `[[sim: tool=memory_save args=${JSON.stringify({ text: "````x```" })}]]` });
+    const ticks = await eventually(() =>
+      fixture.slack.messages.find(({ channel, blocks }) => channel === "D52" && blocks.length > 0),
+    );
+    const [shown] = ticks.blocks as { text: { text: string } }[];
+    expect(shown?.text.text.match(/```/g)).toHaveLength(2);
   });
 });

@@ -32,9 +32,17 @@ function blockText(block: SentFields, depth: number): string {
   if (typeof block.type === "string" && block.type.startsWith("rich_text_"))
     return sentItems(block.elements).map(spanText).join("");
   return lines([
-    textOfField(block.text),
+    ...[block.title, block.text, block.description, block.alt_text].map(textOfField),
     ...[...sentItems(block.fields), ...sentItems(block.elements)].map(textOfObject),
+    ...(Array.isArray(block.rows) ? block.rows : []).map((row) => rowText(row, depth + 1)),
   ]);
+}
+
+/** Returns a row of a table; each cell is a plain text or rich text. */
+function rowText(row: unknown, depth: number): string {
+  return sentItems(row)
+    .map((cell) => blockText(cell, depth).replaceAll("\n", " "))
+    .join(" | ");
 }
 
 /** Returns a text that is given as it is (`markdown`), or as an object with its kind. */
@@ -44,7 +52,7 @@ function textOfField(value: unknown): string {
 }
 
 function textOfObject(value: SentFields): string {
-  return textAt(value.text) ?? "";
+  return textAt(value.text) ?? textAt(value.alt_text) ?? "";
 }
 
 /** Returns a piece of rich text as Slack writes it in `text`. */

@@ -20,8 +20,9 @@ const mrkdwn: Style = {
   bold: (inner) => `*${inner.replaceAll("*", "")}*`,
   italic: (inner) => `_${inner}_`,
   strike: (inner) => `~${inner}~`,
-  code: (text) => `\`${escapeText(text)}\``,
-  pre: (text) => `\`\`\`\n${escapeText(text)}\n\`\`\``,
+  // Slack has no longer marks of code, so one within would end it: ˋ looks alike, and a space of no width parts three.
+  code: (text) => `\`${escapeText(text).replaceAll("`", "ˋ")}\``,
+  pre: (text) => `\`\`\`\n${escapeText(text).replaceAll(/``(?=`)/g, "``\u200B")}\n\`\`\``,
   quote: (inner) =>
     inner
       .split("\n")

@@ -1,5 +1,6 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { idAt, type SentFields, sentFields, sentItems, textAt } from "../../kernel/outbound/sent-fields.ts";
+import { isBlank } from "../../messages/blank.ts";
 import { type Incoming, personOf, type ReadWebhook, type ReceivingBot } from "../platform.ts";
 import type { ChatCredentials } from "../schema.ts";
 import { withinLimit } from "../text-limit.ts";
@@ -80,12 +81,13 @@ function messageOf(
   if (sentFields(event.edited) !== null || event.hidden === true) return null;
   if (textAt(event.bot_id) !== null || user === identity.botUserId) return null;
   const said = textAt(event.text) ?? "";
-  const written = withinLimit(said.trim() === "" ? textBesides(event) : said);
+  const written = withinLimit(isBlank(said) ? textBesides(event) : said);
   const direct = event.channel_type === "im" || channel.startsWith("D");
   const mentioned = identity.botUserId !== null && mentions(written, identity.botUserId);
   if (event.type !== "app_mention" && !(event.type === "message" && (direct || mentioned))) return null;
   if (!isAllowed(configuration.channelIds, channel)) return null;
-  const text = plainText(written, identity.botUserId);
+  const plain = plainText(written, identity.botUserId);
+  const text = isBlank(plain) ? "" : plain;
   // Where others talk too, nothing is said to a message of which nothing can be read.
   if (text === "" && !direct) return null;
   // A direct conversation is one thread; in a channel each message begins a thread.

@@ -1,5 +1,6 @@
 import { idAt, type SentFields, sentFields, sentItems, textAt, wholeAt } from "../../kernel/outbound/sent-fields.ts";
 import { sameText } from "../../kernel/seal.ts";
+import { isBlank } from "../../messages/blank.ts";
 import { type Incoming, personOf, type ReadWebhook, type ReceivingBot } from "../platform.ts";
 import type { ChatCredentials } from "../schema.ts";
 import { withinLimit } from "../text-limit.ts";
@@ -41,8 +42,16 @@ function moveOf(bot: ReceivingBot, message: SentFields): Incoming | null {
  */
 const contents = [
   ...["animation", "audio", "checklist", "contact", "dice", "document", "game", "location", "paid_media", "photo"],
-  ...["poll", "sticker", "story", "venue", "video", "video_note", "voice"],
+  ...["poll", "sticker", "story", "venue", "video", "video_note", "voice", "invoice"],
 ];
+/** Where a person's words stand. */
+const wordFields = ["text", "caption"];
+
+/** Whether a person sent something, also where it cannot be read: a blank text, or one that is none. */
+function hasContent(message: SentFields): boolean {
+  const isThere = (name: string) => message[name] !== undefined && message[name] !== null;
+  return contents.some((name) => typeof message[name] === "object" && isThere(name)) || wordFields.some(isThere);
+}
 
 /** Returns a private message, or in a group a mention of the bot or a reply to it; null for everything else. */
 function messageOf(bot: ReceivingBot, message: SentFields, updateId: number, business: boolean): Incoming | null {
@@ -57,12 +66,9 @@ function messageOf(bot: ReceivingBot, message: SentFields, updateId: number, bus
   const isGroup = chat.type === "group" || chat.type === "supergroup";
   if (!isPrivate && !(isGroup && isAddressed(bot, message))) return null;
   if (!isAllowed(bot, chatId)) return null;
-  const text = withoutMention(bot, message).trim();
-  if (
-    text === "" &&
-    !(isPrivate && contents.some((name) => sentFields(message[name]) !== null || Array.isArray(message[name])))
-  )
-    return null;
+  const written = withoutMention(bot, message).trim();
+  const text = isBlank(written) ? "" : written;
+  if (text === "" && !(isPrivate && hasContent(message))) return null;
   const channel = String(chatId);
   const topic = message.is_topic_message === true ? wholeAt(message.message_thread_id) : null;
   const businessId = business ? idAt(message.business_connection_id) : null;
@@ -108,27 +114,31 @@ function isAddressed(bot: ReceivingBot, message: SentFields): boolean {
 }
 
 /** Returns what a person wrote, as text, below a picture or as a question to all, cut to the limit. */
-function writtenIn({ text, caption, poll, checklist, venue }: SentFields): string {
+function writtenIn({ text, caption, poll, checklist, venue, location, contact, game, invoice }: SentFields): string {
   const [asked, listed, place] = [sentFields(poll), sentFields(checklist), sentFields(venue)];
-  const written = [
+  const [at, person, shown] = [sentFields(location), sentFields(contact), sentFields(game) ?? sentFields(invoice)];
+  const words = [
     textAt(text) ?? textAt(caption),
     ...[asked?.question, listed?.title, place?.title, place?.address].map(textAt),
+    ...[shown?.title, shown?.description, shown?.text].map(textAt),
+    [person?.first_name, person?.last_name, person?.phone_number].map(textAt).filter(Boolean).join(" "),
+    place === null && typeof at?.latitude === "number" && typeof at.longitude === "number"
+      ? `Location: ${at.latitude}, ${at.longitude}`
+      : null,
     ...[...sentItems(asked?.options), ...sentItems(listed?.tasks)]
       .map((item) => textAt(item.text))
       .map((item) => item && `- ${item}`),
   ];
-  return withinLimit(written.filter(Boolean).join("\n"));
+  return withinLimit(words.filter(Boolean).join("\n"));
 }
 
 /** The places where a message mentions the bot. Offsets and lengths count UTF-16 units. */
 function mentionsOf({ identity, botName }: ReceivingBot, message: SentFields): { start: number; end: number }[] {
   const text = writtenIn(message);
   const name = botName === null ? null : `@${botName.toLowerCase()}`;
-  const entities = [
-    ...sentItems(message.entities),
-    ...(textAt(message.text) === null ? sentItems(message.caption_entities) : []),
-  ];
-  return entities.flatMap(({ type, user, ...at }) => {
+  const list = textAt(message.text) === null ? (message.caption_entities ?? message.entities) : message.entities;
+  const named = name === null || isEntityList(list) ? [] : namesIn(text, name);
+  const marked = sentItems(list).flatMap(({ type, user, ...at }) => {
     const [start, length] = [wholeAt(at.offset) ?? 0, wholeAt(at.length) ?? 0];
     const end = start + length;
     if (type === "text_mention")
@@ -138,6 +148,20 @@ function mentionsOf({ identity, botName }: ReceivingBot, message: SentFields): {
     const from = end - name.length;
     return from >= 0 && text.slice(from, end).toLowerCase() === name ? [{ start: from, end }] : [];
   });
+  return [...marked, ...named];
+}
+
+/** Whether a list says where a text has mentions; one that cannot be read says nothing about them. */
+function isEntityList(list: unknown): boolean {
+  const isEntity = (item: SentFields | null) =>
+    textAt(item?.type) !== null && wholeAt(item?.offset) !== null && wholeAt(item?.length) !== null;
+  return Array.isArray(list) && list.every((item) => isEntity(sentFields(item)));
+}
+
+/** The places where a name stands in a text and is not a part of another. */
+function namesIn(text: string, name: string): { start: number; end: number }[] {
+  const whole = new RegExp(`(?<!\\w)${name.replaceAll(/\W/g, "\\$&")}(?!\\w)`, "gi");
+  return [...text.matchAll(whole)].map(({ index }) => ({ start: index, end: index + name.length }));
 }
 
 function withoutMention(bot: ReceivingBot, message: SentFields): string {
