@@ -15,6 +15,9 @@ const depthMax = 64;
 /** YAML aliases may repeat this many nodes in all; real frontmatter stays far below. */
 const aliasedNodesMax = 50;
 
+/** So far before a value its tag is looked for: the time grows with the square. */
+const tagCharactersMax = 200;
+
 type Fields = Readonly<Record<string, unknown>>;
 
 /** What stands between the two lines of `---`. */
@@ -39,17 +42,23 @@ export function readFrontmatter(markdown: string): Frontmatter {
   const source = sourceOf(markdown);
   limitTokens(source);
   const document = parseYaml(source.text);
-  const fault = faultOf(document);
+  const fault = faultOf(document, source.text);
   if (fault === null) return ofYaml(document, source);
   return ofLines(source, placeAt(source, fault.at), fault.reason);
 }
 
 /** Returns why YAML has no map of fields here; null where it has one. */
-function faultOf(document: Document.Parsed): { readonly at: number; readonly reason: string } | null {
+function faultOf(document: Document.Parsed, text: string): { readonly at: number; readonly reason: string } | null {
   const [error] = document.errors;
   if (error !== undefined) return { at: error.pos[0], reason: error.message.slice(0, 160).replace(/[.:\s]+$/, "") };
   const { contents } = document;
   if (!isMap(contents)) return { at: contents?.range?.[0] ?? 0, reason: "there is no map of fields" };
+  // Their words may begin with the sign of a tag, as `!important` does.
+  for (const key of needed) {
+    const value = contents.get(key, true) as ParsedNode | undefined;
+    if (isNode(value) && "tag" in value && value.tag !== undefined && !coreTags.includes(value.tag))
+      return { at: tagBefore(text, value.range[0]), reason: "a tag is not one of YAML's core schema" };
+  }
   // The library sees an alias of nothing only when it is asked for the values.
   const anchors = new Set<string>();
   let fault: { at: number; reason: string } | null = null;
@@ -65,6 +74,13 @@ function faultOf(document: Document.Parsed): { readonly at: number; readonly rea
     },
   });
   return fault;
+}
+
+/** Returns where the tag of a value begins, which stands before it, perhaps with an anchor between. */
+function tagBefore(text: string, at: number): number {
+  const from = Math.max(0, at - tagCharactersMax);
+  const found = /!\S*\s*(?:&\S+\s*)?$/.exec(text.slice(from, at));
+  return found === null ? at : from + found.index;
 }
 
 interface Source {
@@ -158,11 +174,16 @@ function toFields(document: Document.Parsed, source: Source): Fields {
 function refuseBeyondJson(document: Document.Parsed, source: Source): void {
   visit(document, {
     Node(_key, node, path) {
-      const place = () => placeAt(source, node.range?.[0] ?? 0);
+      const at = node.range?.[0] ?? 0;
+      const place = () => placeAt(source, at);
       // Each level is a collection and its pair.
       if (path.length > depthMax * 2) throw tooDeep(place());
       if ("tag" in node && node.tag !== undefined && !coreTags.includes(node.tag))
-        throw broken(place(), "a tag is not one of YAML's core schema", "put the value in double quotes");
+        throw broken(
+          placeAt(source, tagBefore(source.text, at)),
+          "a tag is not one of YAML's core schema",
+          "put the value in double quotes",
+        );
       if ("value" in node && typeof node.value === "number" && !Number.isFinite(node.value))
         throw broken(place(), "a number is not finite", "put it in double quotes");
     },
@@ -196,7 +217,7 @@ function ofLines(source: Source, fault: FilePlace, reason: string): Frontmatter 
 /** Returns a field's value by YAML, where YAML takes the field alone, and else its text. */
 function readPart(part: Part): { readonly json: unknown; readonly written: string | null } {
   const document = parseYaml(part.yaml);
-  if (faultOf(document) === null) {
+  if (faultOf(document, part.yaml) === null) {
     const alone = ofYaml(document, { text: part.yaml, line: part.place.line });
     return { json: alone.fields[part.key] ?? null, written: alone.written(part.key) };
   }

@@ -23,6 +23,9 @@ describe("frontmatter that YAML refuses is read by its lines", () => {
     ["@claude reviews"],
     ["[beta] Tool: for x"],
     ["*Important* for x"],
+    ["!important for x"],
+    ["!!! Use this first"],
+    ["!<b> text"],
     ["% of sales"],
     ["- item"],
     ["| text"],
@@ -94,7 +97,7 @@ describe("refusals name line, column and cure", () => {
     ["name: tea\ndescription: a: b\ncontinued", "line 4, column 1: this line has no key"],
     ["title: a: b\ndescription: y", "line 2, column 8: this is not valid YAML"],
     ["name: tea\ndescription: y\nmetadata: [1]", "line 4, column 11: metadata must be a map"],
-    ["name: tea\ndescription: y\nmetadata: { a: !own x }", "line 4, column 21: a tag is not one of YAML's"],
+    ["name: tea\ndescription: y\nmetadata: { a: !own x }", "line 4, column 16: a tag is not one of YAML's"],
     ["- name: tea", "line 2, column 1: this is not valid YAML"],
   ])("%j", (frontmatter, message) => {
     expect(refusal(frontmatter)).toContain(`SKILL.md is not valid: ${message}`);
