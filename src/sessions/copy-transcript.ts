@@ -91,8 +91,8 @@ export async function withCopy<T>(sql: Sql, source: CopySource, use: (copy: Tran
 /** A copy takes as much as its source. Throws 429 `quota_exceeded`. */
 async function requireRoomFor(sql: Sql, { tenant, sessionId }: CopySource): Promise<void> {
   if (tenant.storedMib === null) return;
-  const [session] = await sql<{ bytes: number | null }[]>`
-    select bytes from sessions where id = ${sessionId} and tenant_id = ${tenant.id}`;
+  const [session] = await sql<{ bytes: number }[]>`
+    select coalesce(bytes, 0) + pg_column_size(metadata) as bytes from sessions where id = ${sessionId} and tenant_id = ${tenant.id}`;
   await requireRoom(sql, tenant, session?.bytes ?? 0);
 }
 

@@ -28,6 +28,7 @@ export function oneSessionRoutes(ctx: Ctx) {
       "/:sessionId",
       operation(ctx, {
         id: "sessions.update",
+        stores: "body",
         audit: "session.update",
         summary: "Replace a session's metadata",
         params,

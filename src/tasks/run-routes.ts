@@ -41,6 +41,7 @@ function collectionRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "taskRuns.start",
+        stores: "body",
         audit: unaudited,
         summary: "Start a run",
         params: taskPath,

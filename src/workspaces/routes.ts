@@ -81,6 +81,7 @@ function recordRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "workspaces.create",
+        stores: "body",
         audit: "workspace.create",
         summary: "Create a workspace",
         body: WorkspaceCreate,
@@ -121,6 +122,7 @@ function recordRoutes(ctx: Ctx) {
       "/:workspaceId",
       operation(ctx, {
         id: "workspaces.update",
+        stores: "body",
         audit: "workspace.update",
         summary: "Update a workspace",
         params: workspacePath,
@@ -148,13 +150,15 @@ function recordRoutes(ctx: Ctx) {
     );
 }
 
+const shared = { change: sandboxChange, onlyForm: "a" } as const;
+const storing = { ...shared, stores: "body" } as const;
+
 function sandboxRoutes(ctx: Ctx) {
-  const shared = { change: sandboxChange, onlyForm: "a" } as const;
   return new Elysia({ prefix: "/v1/sandboxes" })
     .post(
       "",
       operation(ctx, {
-        ...shared,
+        ...storing,
         id: "sandboxes.create",
         audit: "sandbox.create",
         summary: "Create a sandbox",
@@ -199,7 +203,7 @@ function sandboxRoutes(ctx: Ctx) {
     .put(
       "/:sandboxId",
       operation(ctx, {
-        ...shared,
+        ...storing,
         id: "sandboxes.update",
         audit: "sandbox.update",
         summary: "Update a sandbox",

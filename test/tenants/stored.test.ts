@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { countStored, noteStored } from "../../src/kernel/admission/stored-bytes.ts";
 import { recountSessions } from "../../src/sessions/state/session-bytes.ts";
 import { makeClientToken } from "../harness/client-tokens.ts";
+import { eventually } from "../harness/eventually.ts";
 import { useTenant } from "../harness/fixture.ts";
 import type { ApiResponse, TestTenant } from "../harness/harness.ts";
 import { makeAgent, userMessage } from "../harness/seed.ts";
@@ -23,7 +24,8 @@ const stored = (t: TestTenant) => countStored(h.sql, t.id);
 const ofSession = async (id: string) => {
   const [row] = await h.sql<{ bytes: number; counted: number }[]>`
     select s.bytes::int as bytes, ((select coalesce(sum(bytes), 0) from messages where session_id = s.id)
-      + (select coalesce(sum(pg_column_size(input)), 0) from turns where session_id = s.id and finished_at is not null))::int as counted
+      + (select coalesce(sum(coalesce(pg_column_size(input), 0) + 2 * pg_column_size(metadata) + coalesce(pg_column_size(response_format), 0)
+        + coalesce(pg_column_size(caller_options), 0)), 0) from turns where session_id = s.id and finished_at is not null))::int as counted
     from sessions s where id = ${id}`;
   return row;
 };
@@ -109,13 +111,63 @@ describe("a tenant that may store so much", () => {
     );
     expect((await t.call("GET", `${session}/messages`)).status).toBe(200);
     expect((await t.call("DELETE", `${session}?deleteArtifacts=false`)).status).toBe(204);
-    expect((await put("b", 1_001)).status).toBe(200);
+    // It counts anew at most for a twentieth of the time.
+    await eventually(async () => (await put("b", 1_001)).status === 200);
     expect((await turn("hi")).status).toBe(201);
     await limit(t, 0);
     expect(statusAndCode(await turn("hi"))).toEqual(full);
     await limit(t, null);
     expect((await put("c", 3 * mib)).status).toBe(200);
     expect((await turn(noise(10_000))).status).toBe(201);
+  });
+
+  test("is refused metadata and response formats that go beyond, and they count where they are kept", async () => {
+    const t = await h.tenant();
+    const agentId = await makeAgent(h, t);
+    const metadata = { note: noise(60_000) };
+    const kept = 20_000;
+    const counts = async (work: () => Promise<ApiResponse>, times: number) => {
+      const before = await stored(t);
+      const answer = await work();
+      expect(answer.status).toBeLessThan(300);
+      expect((await stored(t)) - before).toBeGreaterThan(times * kept);
+      return answer;
+    };
+    const post = (path: string, body: object) => t.call("POST", path, { body });
+    const ask = (more: object) =>
+      post(sessionPath(agentId, null), { message: script(`text="{}"`), stream: false, ...more });
+    const generate = (more: object) =>
+      post(`/v1/agents/${agentId}/generate`, { messages: [userMessage("hi")], stream: false, ...more });
+    const schema = { type: "object", description: noise(60_000) };
+    const responseFormat = { type: "json_schema", schema };
+    const begun = await counts(() => ask({ metadata }), 3);
+    const session = begun.headers.get("location") ?? "";
+    await counts(() => post(session, { message: userMessage("more"), stream: false, metadata }), 2);
+    await counts(() => generate({ metadata }), 2);
+    await counts(() => ask({ responseFormat }), 1);
+    await counts(() => post("/v1/workspaces", { metadata }), 1);
+    const plain = await ask({});
+    const other = plain.headers.get("location") ?? "";
+    await counts(() => t.call("PATCH", other, { body: { metadata } }), 1);
+    await h.sql`update sessions set bytes = 7 where tenant_id = ${t.id}`;
+    const before = await stored(t);
+    await recountSessions(h.sql);
+    expect((await stored(t)) - before).toBeGreaterThan(4 * kept);
+    await limit(t, 1);
+    const left = mib - (await stored(t)) - 50_000;
+    const workspace = await t.parley.workspaces.create({});
+    const file = `/v1/workspaces/${workspace.id}/files?path=a`;
+    expect((await t.call("PUT", file, { body: new Uint8Array(left) })).status).toBe(200);
+    const refused = [
+      () => ask({ metadata }),
+      () => generate({ metadata }),
+      () => ask({ responseFormat }),
+      () => post("/v1/workspaces", { metadata }),
+      () => t.call("PATCH", other, { body: { metadata } }),
+      () => t.call("PATCH", `/v1/workspaces/${workspace.id}`, { body: { metadata } }),
+    ];
+    for (const door of refused) expect(statusAndCode(await door())).toEqual(full);
+    expect((await ask({})).status).toBe(201);
   });
 
   test("has its tools refused what goes beyond, and its turn told so", async () => {

@@ -50,6 +50,11 @@ export async function requireRoom(sql: AnySql, tenant: Limited, bytes: number): 
   stored.bytes += bytes;
 }
 
+/** Returns the bytes of what a turn is asked with, as JSON; of a tenant without a limit nobody asks. */
+export function askedSize({ storedMib }: Limited, fields: readonly unknown[]): number {
+  return storedMib === null ? 0 : Buffer.byteLength(JSON.stringify(fields));
+}
+
 /** Does what `requireRoom` does for what is stored in a workspace, or for an agent: there the tenant is not at hand. */
 export async function requireRoomBeside(
   sql: AnySql,
@@ -86,22 +91,37 @@ async function countAnew(sql: AnySql, tenantId: string): Promise<Known> {
 }
 
 /**
+ * Returns the SQL of the bytes that a row of `turns` was asked with, as Postgres stores them and without reading
+ * them. Its metadata counts twice, because the row of `usage` has it too.
+ */
+export function askedBytes(sql: AnySql, turn: ReturnType<AnySql>) {
+  return sql`(coalesce(pg_column_size(${turn}.input), 0) + 2 * pg_column_size(${turn}.metadata)
+    + coalesce(pg_column_size(${turn}.response_format), 0) + coalesce(pg_column_size(${turn}.caller_options), 0))`;
+}
+
+/**
  * Returns the bytes that a tenant stores: transcripts and what turns were asked with, stateless generations, files of
- * workspaces and skills, memories, versions and pictures of agents, prompts.
+ * workspaces and skills, memories, versions and pictures of agents, prompts, tasks and their runs, and the metadata of all these.
  */
 export async function countStored(sql: AnySql, tenantId: string): Promise<number> {
   const [row] = await sql<{ bytes: number }[]>`
     select (
-      (select coalesce(sum(bytes), 0) from sessions where tenant_id = ${tenantId} and visible and deleted_at is null)
-      + (select coalesce(sum(pg_column_size(input)), 0) from turns
+      (select coalesce(sum(coalesce(bytes, 0) + pg_column_size(metadata)), 0) from sessions where tenant_id = ${tenantId} and visible and deleted_at is null)
+      + (select coalesce(sum(${askedBytes(sql, sql`t`)}), 0) from turns t
         where tenant_id = ${tenantId} and status in ('enqueued', 'queued', 'running', 'waiting'))
-      + (select coalesce(sum(w.bytes), 0) from workspaces cross join lateral (
+      + (select coalesce(sum(pg_column_size(workspaces.metadata) + coalesce(w.bytes, 0)), 0) from workspaces cross join lateral (
           select sum(size) as bytes from workspace_files where workspace_id = workspaces.id) w
         where workspaces.tenant_id = ${tenantId})
-      + (select coalesce(sum(f.bytes), 0) from library_skills cross join lateral (
+      + (select coalesce(sum(pg_column_size(library_skills.metadata) + coalesce(f.bytes, 0)), 0) from library_skills cross join lateral (
           select sum(octet_length(content)) as bytes from skill_files where skill_id = library_skills.id) f
         where library_skills.tenant_id = ${tenantId})
-      + (select coalesce(sum(octet_length(template)), 0) from prompts where tenant_id = ${tenantId})
+      + (select coalesce(sum(octet_length(template) + pg_column_size(metadata)), 0) from prompts where tenant_id = ${tenantId})
+      + (select coalesce(sum(pg_column_size(k.prompt) + pg_column_size(k.metadata) + coalesce(pg_column_size(k.response_format), 0)
+            + r.bytes), 0) from tasks k
+          cross join lateral (
+            select coalesce(sum(pg_column_size(prompt) + pg_column_size(metadata) + coalesce(pg_column_size(response_format), 0)), 0) as bytes
+            from task_runs where task_id = k.id) r
+        where k.tenant_id = ${tenantId} and k.deleted_at is null)
       + (select coalesce(sum(coalesce(octet_length(a.avatar), 0) + v.bytes + m.bytes + s.bytes + g.bytes), 0) from agents a
         cross join lateral (select coalesce(sum(pg_column_size(config)), 0) as bytes from agent_versions where agent_id = a.id) v
         cross join lateral (select coalesce(sum(octet_length(text)), 0) as bytes from memories where agent_id = a.id) m
@@ -109,7 +129,7 @@ export async function countStored(sql: AnySql, tenantId: string): Promise<number
           select coalesce(sum(octet_length(f.content)), 0) as bytes
           from agent_skills join skill_files f on f.skill_id = agent_skills.id where agent_skills.agent_id = a.id) s
         cross join lateral (
-          select coalesce(sum(coalesce(pg_column_size(input), 0) + coalesce(pg_column_size(answer), 0)), 0) as bytes from turns
+          select coalesce(sum(${askedBytes(sql, sql`t`)} + coalesce(pg_column_size(answer), 0)), 0) as bytes from turns t
           where agent_id = a.id and session_id is null and status in ('succeeded', 'failed', 'canceled')
             and accepted_at > now() - make_interval(hours => ${idempotencyKeepHours + 1})) g
         where a.tenant_id = ${tenantId})

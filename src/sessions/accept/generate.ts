@@ -1,7 +1,7 @@
 import type { Static } from "@sinclair/typebox";
 import { loadAgentForTurn } from "../../agents/load.ts";
 import { requireRunnable } from "../../agents/runnable.ts";
-import { requireRoom } from "../../kernel/admission/stored-bytes.ts";
+import { askedSize, requireRoom } from "../../kernel/admission/stored-bytes.ts";
 import type { Principal } from "../../kernel/auth/authenticator.ts";
 import { turnGate } from "../../kernel/auth/gates.ts";
 import type { Ctx } from "../../kernel/context.ts";
@@ -73,8 +73,8 @@ export async function acceptGeneration(ctx: Ctx, request: GenerationRequest): Pr
   const { principal, agentId } = request;
   turnGate(principal.tenant);
   const { tenant } = principal;
-  const bytes = tenant.storedMib === null ? 0 : Buffer.byteLength(JSON.stringify(request.messages));
-  await requireRoom(ctx.sql, tenant, bytes);
+  const { messages, metadata, responseFormat, callerOptions } = request;
+  await requireRoom(ctx.sql, tenant, askedSize(tenant, [messages, metadata, metadata, responseFormat, callerOptions]));
   refuseWhileFull(ctx.sql, principal.tenant);
   const agent = await loadAgentForTurn(ctx.sql, principal.tenant.id, agentId, request.version);
   requireRunnable(agent, ctx.config.platformProvider !== null);

@@ -1,10 +1,9 @@
 import { loadAgentForTurn } from "../../agents/load.ts";
 import { requireRunnable } from "../../agents/runnable.ts";
-import { requireRoom } from "../../kernel/admission/stored-bytes.ts";
+import { askedSize, requireRoom } from "../../kernel/admission/stored-bytes.ts";
 import type { Principal } from "../../kernel/auth/authenticator.ts";
 import { turnGate } from "../../kernel/auth/gates.ts";
 import type { RecalledKey } from "../../kernel/auth/recalled-keys.ts";
-import type { Tenant } from "../../kernel/auth/tenant.ts";
 import type { Ctx } from "../../kernel/context.ts";
 import type { Tx } from "../../kernel/database/client.ts";
 import { ApiError } from "../../kernel/errors.ts";
@@ -105,7 +104,7 @@ function withoutMark(body: TurnRequest["body"]): TurnRequest["body"] {
 async function acceptNow(ctx: Ctx, request: TurnRequest): Promise<AcceptedTurn> {
   const { principal, agentId, body } = request;
   turnGate(principal.tenant);
-  await requireRoom(ctx.sql, principal.tenant, sizeOf(principal.tenant, body.message));
+  await requireRoom(ctx.sql, principal.tenant, sizeOf(request));
   refuseWhileFull(ctx.sql, principal.tenant);
   const plain = await acceptPlain(ctx, request, null);
   if (plain !== null) return plain;
@@ -131,9 +130,11 @@ async function acceptNow(ctx: Ctx, request: TurnRequest): Promise<AcceptedTurn> 
   return logAccepted(ctx, request, accepted, "turn accepted");
 }
 
-/** The bytes that a message takes; of a tenant without a limit nobody asks. */
-function sizeOf({ storedMib }: Tenant, message: unknown): number {
-  return storedMib === null ? 0 : Buffer.byteLength(JSON.stringify(message ?? null));
+/** Returns the bytes that a turn is asked with; the metadata is kept with the turn, its usage, and a new session. */
+function sizeOf({ principal, sessionId, body, callerOptions }: TurnRequest): number {
+  const { message = null, metadata = {}, responseFormat = null } = body;
+  const copies = sessionId === null ? [metadata, metadata, metadata] : [metadata, metadata];
+  return askedSize(principal.tenant, [message, ...copies, responseFormat, callerOptions ?? null]);
 }
 
 /**
@@ -147,7 +148,7 @@ async function acceptIntoLine(ctx: Ctx, request: TurnRequest, { isSure = false }
   if (!isSure && !(await isBusy(ctx.sql, sessionId))) return null;
   const { tenant } = principal;
   if (tenant.deleting) throw new ApiError("tenant_deleting");
-  await requireRoom(ctx.sql, tenant, sizeOf(tenant, body.message));
+  await requireRoom(ctx.sql, tenant, sizeOf(request));
   refuseWhileFull(ctx.sql, tenant);
   if ((await findSession(ctx.sql, tenant.id, agentId, sessionId)) === null) throw new ApiError("not_found");
   await checkMessageId(ctx.sql, sessionId, body, { inLine: true });

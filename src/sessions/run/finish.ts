@@ -1,4 +1,5 @@
 import type postgres from "postgres";
+import { askedBytes } from "../../kernel/admission/stored-bytes.ts";
 import { type AnySql, json } from "../../kernel/database/client.ts";
 import { newId } from "../../kernel/ids.ts";
 import { addJobSql } from "../../kernel/queue/add-job.ts";
@@ -231,7 +232,7 @@ function grownBytes(sql: AnySql, { messages, replaced }: TurnOutcome, parts: Par
       ? sql``
       : sql`+ coalesce((select octet_length(${json(sql, replaced)}::text) - m.bytes from messages m
           where m.session_id = e.session_id and m.id = e.assistant_message_id and m.role = 'assistant' limit 1), 0)`;
-  const asked = ends ? sql`+ coalesce(pg_column_size(e.input), 0)` : sql``;
+  const asked = ends ? sql`+ ${askedBytes(sql, sql`e`)}` : sql``;
   const gone = undoes
     ? sql`- (select coalesce(sum(bytes), 0) from undone)`
     : cuts

@@ -1,8 +1,10 @@
+import { askedBytes } from "../../kernel/admission/stored-bytes.ts";
 import type { AnySql, Sql, Tx } from "../../kernel/database/client.ts";
 import { tx } from "../../kernel/database/transaction.ts";
 
 /**
- * What a session stores, in `sessions.bytes`: its messages, and what its ended turns were asked with. Each move that changes
+ * What a session stores, in `sessions.bytes`: its messages, and what its ended turns were asked with. Its own metadata
+ * is not in it: that is added when somebody asks. Each move that changes
  * one of them changes the number in the same statement or transaction; what those do not know, such as a process of
  * the version before, the recount puts right.
  */
@@ -10,7 +12,7 @@ import { tx } from "../../kernel/database/transaction.ts";
 /** Returns the SQL of what the session `s` stores, added up. */
 export function sessionBytes(sql: AnySql) {
   return sql`(select coalesce(sum(m.bytes), 0) from messages m where m.session_id = s.id)
-    + (select coalesce(sum(pg_column_size(t.input)), 0) from turns t
+    + (select coalesce(sum(${askedBytes(sql, sql`t`)}), 0) from turns t
       where t.session_id = s.id and t.status in ('succeeded', 'failed', 'canceled'))`;
 }
 
