@@ -154,6 +154,29 @@ test("what is refused leaves nothing behind", async () => {
   expect(await count()).toEqual(before as never);
 });
 
+test("a function by the name of what every object has is offered and forced by another name", async () => {
+  const named = { type: "function", name: "__proto__", parameters: { type: "object" } };
+  const items = [
+    { role: "user", content: "a" },
+    { type: "function_call", call_id: "c1", name: "__proto__", arguments: "{}" },
+    { type: "function_call_output", call_id: "c1", output: "done" },
+    { role: "user", content: "b" },
+  ];
+  const told = await ask({ input: items, tools: [named], tool_choice: { type: "function", name: "__proto__" } });
+  expect(told.status).toBe(200);
+  const body = h.model.requests().at(-1)?.body as {
+    tools: { function: { name: string } }[];
+    tool_choice: { function: { name: string } };
+    messages: { tool_calls?: { function: { name: string } }[] }[];
+  };
+  const [sent] = body.tools.map(({ function: { name } }) => name);
+  expect(sent).toBe("__proto___");
+  expect(body.tool_choice.function.name).toBe("__proto___");
+  expect(body.messages.flatMap(({ tool_calls = [] }) => tool_calls.map((call) => call.function.name))).toEqual([
+    "__proto___",
+  ]);
+});
+
 test("tool_choice none keeps the model from calling, and required makes it", async () => {
   const tool = { type: "function", name: "f", parameters: { type: "object" } };
   const choiceOf = () => (h.model.requests().at(-1)?.body as { tool_choice?: unknown } | undefined)?.tool_choice;
