@@ -150,6 +150,27 @@ function pages(text: string, messages: number) {
   };
 }
 
+/** A turn whose model makes many calls of a tool that nobody has; then its messages are read eight times at once. */
+function manyCalls(count: number, lists: number) {
+  return async (stage: Stage) => {
+    const input = `{"a":[${filled("[],", 3 * lists)}]}`;
+    const call = (index: number) => ({
+      tool_calls: [{ index, id: `c${index}`, type: "function", function: { name: "nope", arguments: input } }],
+    });
+    const said = streamOf(
+      Array.from({ length: count }, (_, index) => call(index)),
+      "tool_calls",
+    );
+    let calls = 0;
+    const agentId = await agentOf(stage, () => (calls++ === 0 ? said : saying("done")));
+    const ended = await turn(stage, agentId);
+    const { data } = await stage.tenant.call("GET", `/v1/agents/${agentId}/sessions`);
+    const path = `/v1/agents/${agentId}/sessions/${data[0].id}/messages`;
+    const read = await Promise.all(Array.from({ length: 8 }, () => ask(stage, "GET", path)));
+    return `${ended}, read ${new Set(read).size === 1 ? read[0] : read.join()}`;
+  };
+}
+
 const names = (count: number) => Array.from({ length: count }, (_, n) => `(?<g${n.toString(36)}>)`).join("");
 const enumOf = (count: number) => ({ enum: [...Array(count - 1).fill(2), 1] });
 
@@ -264,6 +285,17 @@ export const stallInputs: readonly StallInput[] = [
       const said = calling("memory_save", ['{"text":[', ...Array(17).fill(piece), "[]]}"]);
       let calls = 0;
       return turn(stage, await agentOf(stage, () => (calls++ === 0 ? said : saying("done")), { tools: ["memory"] }));
+    },
+  },
+  { name: "answer: 128 calls, inputs of 14,000 lists each", send: manyCalls(128, 14_000) },
+  { name: "answer: 1,000 calls, inputs of 700 lists each", send: manyCalls(1_000, 700) },
+  { name: "answer: 15 calls, inputs of 95,000 lists each", send: manyCalls(15, 95_000) },
+  {
+    name: "answer: OpenRouter's, 40 events of 30,000 thoughts each",
+    send: async (stage) => {
+      const delta = { reasoning_details: Array(30_000).fill({ type: "reasoning.summary" }) };
+      const said = streamOf([...Array(40).fill(delta), { content: "x" }]);
+      return turn(stage, await agentOf(stage, () => said, {}, "openrouter"));
     },
   },
   {

@@ -99,6 +99,29 @@ export async function jsonExcess(source: JsonSource, bounds: Partial<Bounds> = {
   return (await counted(pieces, { valuesMax, depthMax })).excess;
 }
 
+/** Returns the same, and how many values were counted. */
+export function jsonCount(source: JsonSource, bounds: Bounds): Promise<Pick<ValueCount, "excess" | "values">> {
+  return counted(piecesOf(source), bounds);
+}
+
+/** Returns how many values something parsed has, counted to `max`; what is not there has none. */
+export function valuesOf(value: unknown, max: number): number {
+  if (value === undefined) return 0;
+  let values = 0;
+  const left: unknown[] = [value];
+  while (left.length > 0 && values < max) {
+    const next = left.pop();
+    values += 1;
+    if (typeof next !== "object" || next === null) continue;
+    const isList = Array.isArray(next);
+    const inner: readonly unknown[] = isList ? next : Object.values(next);
+    if (!isList) values += inner.length;
+    if (values + inner.length > max) return max;
+    for (const each of inner) left.push(each);
+  }
+  return Math.min(values, max);
+}
+
 /** Returns how many values JSON texts have together, counted to `jsonValuesMax` and one more. */
 export async function jsonValuesOf(sources: readonly JsonSource[]): Promise<number> {
   let values = 0;

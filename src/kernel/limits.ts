@@ -126,6 +126,8 @@ export const lockWaitMs = 2_000;
 /** The input of a tool call that a model writes has at most so many bytes, counted as UTF-16 units, and nests at most so deep; the model is told of one that is larger. */
 export const toolInputBytesMax = 1024 * 1024;
 export const toolInputDepthMax = 256;
+/** The inputs of an answer's tool calls have at most so many JSON values together, and so have their results: parsing 100,000 takes 5 to 30 ms. A call beyond it is not made, and a result beyond it is kept as text. */
+export const answerValuesMax = 100_000;
 /** An answer has at most this many parts: texts, thoughts, tool calls, files, sources and steps. */
 export const answerPartsMax = 10_000;
 /** The most bytes of a tool's result as JSON; a longer one is cut, with a note. */

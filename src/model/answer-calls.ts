@@ -1,8 +1,7 @@
 import { type FinishReason, generateId, type ToolSet } from "ai";
 import { parseToolCall } from "ai/internal";
-import { jsonExcess } from "../kernel/json-bounds.ts";
 import { isUnchecked } from "../kernel/json-schema.ts";
-import { toolInputBytesMax, toolInputDepthMax } from "../kernel/limits.ts";
+import { toolInputBytesMax } from "../kernel/limits.ts";
 import { ToolError, unusableCall } from "../tools/error.ts";
 import type { ModelCallRequest } from "./model-call-request.ts";
 import type { ModelPart } from "./model-part.ts";
@@ -93,7 +92,7 @@ export class AnswerCalls {
     this.#wordless = null;
     if (isOver) return this.#refused(call, tooLong);
     const isWordless = (isBegun && pieces === 0) || input.trim() === "";
-    if (!isWordless && !(await isJson(input))) {
+    if (!isWordless && !(await this.#request.values.isWhole(input))) {
       this.#held.push(call);
       return null;
     }
@@ -112,7 +111,8 @@ export class AnswerCalls {
     this.#vendors.set(toolCallId, said.preliminary !== true);
     const { toolName, input } = call;
     const about = { ...withoutBookkeeping(said), toolCallId, toolName, input, providerExecuted: true, dynamic: true };
-    const output = isError === true ? { type: "tool-error", error: textOf(result) } : { output: result };
+    const output =
+      isError === true ? { type: "tool-error", error: textOf(result) } : { output: this.#request.values.admit(result) };
     return [...(known === undefined ? [call] : []), { ...about, ...output } as AnswerPart];
   }
 
@@ -135,7 +135,8 @@ export class AnswerCalls {
       parts.push({ ...this.#wordless, type: "tool-error", error: new ToolError(cutOff) } as AnswerPart);
     }
     for (const call of this.#held.splice(0)) {
-      const isCut = call.input.trim() === "" ? mayBeCut : !isWholeEnd(reason) && !(await isJson(call.input));
+      const isCut =
+        call.input.trim() === "" ? mayBeCut : !isWholeEnd(reason) && !(await this.#request.values.isWhole(call.input));
       this.isCut ||= isCut;
       parts.push(isCut ? this.#refused(call, cutOff) : await this.#read(call));
     }
@@ -152,7 +153,7 @@ export class AnswerCalls {
    */
   async #read(said: SaidCall): Promise<ToolCallPart> {
     const { tools, messages, instructions } = this.#request;
-    const excess = await jsonExcess(said.input, { depthMax: toolInputDepthMax });
+    const excess = await this.#request.values.takeInput(said.input);
     if (excess !== null) return this.#refused(said, excess === "too_deep" ? tooDeep : tooManyValues);
     const toolCall = withoutBookkeeping(said);
     const call = await parseToolCall({ toolCall, tools, messages, instructions, repairToolCall: undefined });
@@ -179,7 +180,7 @@ export class AnswerCalls {
     const { input: written, isOver } = this.#take(said.toolCallId, said.input);
     if (this.#made.has(said.toolCallId)) return null;
     const input = said.input || written;
-    const isReadable = !isOver && (await jsonExcess(input, { depthMax: toolInputDepthMax })) === null;
+    const isReadable = !isOver && (await this.#request.values.takeInput(input)) === null;
     return this.#madeByVendor({ ...said, input: isReadable ? input : "{}" });
   }
 
@@ -220,7 +221,7 @@ export class AnswerCalls {
 
 const cutOff = "This call was not made: the model's answer was cut off.";
 const tooLong = `This call was not made: its input is larger than ${toolInputBytesMax / 1024} KiB.`;
-const tooManyValues = "This call was not made: its input has too many values.";
+const tooManyValues = "This call was not made: the inputs of this answer's calls have too many values.";
 const tooDeep = "This call was not made: its input nests too deep.";
 const noResult = "No result of this call came.";
 
@@ -236,17 +237,6 @@ function asCall({ id, toolName }: InputStart): SaidCall {
 function withoutResult({ toolCallId, toolName, input }: ToolCallPart): AnswerPart {
   const about = { toolCallId, toolName, input, providerExecuted: true, dynamic: true };
   return { type: "tool-error", ...about, error: noResult } as AnswerPart;
-}
-
-/** Returns whether a text is JSON, and not beyond its bounds: one that is, counts as whole, and is refused for that. */
-async function isJson(text: string): Promise<boolean> {
-  if ((await jsonExcess(text, { depthMax: toolInputDepthMax })) !== null) return true;
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 function parsedInput(text: string): unknown {

@@ -1,5 +1,6 @@
 import type { LanguageModel, ModelMessage, streamText, ToolSet } from "ai";
 import type { ModelMeter } from "./call-meter.ts";
+import type { CallValues } from "./call-values.ts";
 import type { ResponseFormat } from "./response-format.ts";
 import type { Refusals } from "./sending/refusals.ts";
 import type { ModelSpans } from "./spans.ts";
@@ -27,6 +28,7 @@ export interface ModelCallRequest {
   readonly spans: ModelSpans;
   readonly meter: ModelMeter;
   readonly files: TurnFiles;
+  readonly values: CallValues;
   readonly refusals: Refusals;
   /** What the final text has to fit; null: any text is an answer. */
   readonly format: ResponseFormat | null;

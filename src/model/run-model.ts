@@ -22,6 +22,7 @@ import { decideCall } from "../tools/policy.ts";
 import type { TurnTool } from "../tools/tool.ts";
 import { Assembly } from "./assembly.ts";
 import type { ModelMeter } from "./call-meter.ts";
+import { CallValues } from "./call-values.ts";
 import { PartCleaner } from "./clean.ts";
 import { EndedWrongError } from "./ended-wrong.ts";
 import type { DownloadFiles, ToolChoice } from "./model-call-request.ts";
@@ -138,6 +139,7 @@ export async function runModel(
       modelCallsMax: request.modelCallsMax,
       meter: request.meter,
       files: new TurnFiles(shownOf(request)),
+      values: new CallValues(shownOf(request)),
       refusals: new Refusals(request.onToolLeftOut ?? (() => {})),
       format: request.format,
       toolChoice: choiceOf(request),

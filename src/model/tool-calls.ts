@@ -13,6 +13,7 @@ import { isClientTool } from "../tools/client-tool.ts";
 import { ToolError, unusableCall } from "../tools/error.ts";
 import { FiledResult } from "../tools/filed-result.ts";
 import type { CallContext } from "../tools/tool.ts";
+import type { CallValues } from "./call-values.ts";
 import { ProgressPace, type ToolProgressPart } from "./progress-pace.ts";
 import type { AnswerPart } from "./step-record.ts";
 import { readerParts, type TurnFiles } from "./turn-files.ts";
@@ -31,6 +32,7 @@ export interface ToolCallsRequest {
   readonly messages: ModelMessage[];
   readonly signal: AbortSignal;
   readonly files: TurnFiles;
+  readonly values: CallValues;
 }
 
 /** How a tool call is handled. `told` has the parts about it for the reader. */
@@ -123,7 +125,7 @@ export async function* runCalls(
 
 async function runCall(
   call: Call,
-  { tools, messages, signal, files }: ToolCallsRequest,
+  { tools, messages, signal, files, values }: ToolCallsRequest,
   pace: ProgressPace,
 ): Promise<Output> {
   const { toolCallId, toolName, input } = call;
@@ -137,7 +139,7 @@ async function runCall(
   }
   try {
     const returned: unknown = await execute(input, options);
-    const output = returned instanceof FiledResult ? files.admit(returned) : returned;
+    const output = returned instanceof FiledResult ? files.admit(returned) : values.admit(returned);
     return { type: "tool-result", ...aboutCall(call, tools), output } as Output;
   } catch (error) {
     return failureOf(call, tools, error);

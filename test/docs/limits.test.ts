@@ -104,6 +104,7 @@ const constantsByRow: Readonly<Record<string, Readonly<Record<string, number>>>>
   "response of a model provider": { modelResponseBytesMax, modelEventBytesMax, modelErrorBytesMax },
   "parts of an answer": pick("answerPartsMax"),
   "input of a tool call": pick("toolInputBytesMax", "toolInputDepthMax"),
+  "values of an answer's tool calls": pick("answerValuesMax"),
   "one model call": { modelCallMsMax },
   "pictures of a message": { picturesPerMessageMax },
   "tool result": pick("toolResultBytesMax"),

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { jsonSchema, type ToolSet, type TypedToolCall, tool } from "ai";
 import { toolCallsAtOnceMax } from "../../src/kernel/limits.ts";
+import { CallValues } from "../../src/model/call-values.ts";
 import { runCalls } from "../../src/model/tool-calls.ts";
 import { TurnFiles } from "../../src/model/turn-files.ts";
 import { eventually } from "../harness/eventually.ts";
@@ -41,7 +42,14 @@ describe("runCalls", () => {
     const { tools, seen, releases } = heldTool();
     const { signal } = new AbortController();
     const counted = collect(
-      runCalls(calls, { tools, approvalOf: () => undefined, messages: [], files: new TurnFiles([]), signal }),
+      runCalls(calls, {
+        tools,
+        approvalOf: () => undefined,
+        messages: [],
+        files: new TurnFiles([]),
+        values: new CallValues([]),
+        signal,
+      }),
     );
     for (let ended = 0; ended < calls.length; ended++) {
       const begun = Math.min(calls.length, toolCallsAtOnceMax + ended);
@@ -61,6 +69,7 @@ describe("runCalls", () => {
         approvalOf: () => undefined,
         messages: [],
         files: new TurnFiles([]),
+        values: new CallValues([]),
         signal: stop.signal,
       }),
     );

@@ -3,6 +3,9 @@ import { EndReason } from "./end-reason.ts";
 import type { EventReader } from "./event-reader.ts";
 import { type Fields, failureIn, fieldsOf, numberIn, numbersIn, objectsIn, placeIn, textIn, wordIn } from "./fields.ts";
 
+/** So many details of thoughts are read of an event, which has one or two: with events of 30,000 their client stands 100 ms at a time. */
+const detailsMax = 1_000;
+
 /** Reads the stream of Chat Completions, which OpenAI, OpenRouter and most others speak. */
 export class ChatEvents implements EventReader {
   readonly #calls = new ChatCalls();
@@ -41,7 +44,7 @@ export class ChatEvents implements EventReader {
     const { content, thought } = contentIn(delta.content);
     const reasoning = textIn(delta.reasoning_content) ?? textIn(delta.reasoning) ?? thought;
     const calls = this.#calls.read(delta.tool_calls, delta.function_call);
-    const details = objectsIn(delta.reasoning_details).flatMap(detailIn);
+    const details = objectsIn(delta.reasoning_details).slice(0, detailsMax).flatMap(detailIn);
     const images = objectsIn(delta.images).flatMap(imageIn);
     const annotations = objectsIn(delta.annotations).flatMap(citationIn);
     const read = {

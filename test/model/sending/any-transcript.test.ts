@@ -7,6 +7,7 @@ import { createOpenRouter } from "@openrouter/ai-sdk-provider";
 import { type JSONSchema7, jsonSchema, type LanguageModel, type ModelMessage, type ToolSet, tool } from "ai";
 import fc from "fast-check";
 import type { UiMessage } from "../../../src/messages/ui-message.ts";
+import { CallValues } from "../../../src/model/call-values.ts";
 import { callModel } from "../../../src/model/model-call.ts";
 import { modelMessages } from "../../../src/model/prompt.ts";
 import { Refusals } from "../../../src/model/sending/refusals.ts";
@@ -49,6 +50,7 @@ async function bodyOf(model: LanguageModel, messages: ModelMessage[], tools: Too
     spans: new ModelSpans(),
     meter: { beforeCall: () => Promise.resolve(), onCall: () => {} },
     files: new TurnFiles([]),
+    values: new CallValues([]),
     refusals: new Refusals(() => {}),
     format: null,
     retriesMax: 0,
