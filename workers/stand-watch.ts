@@ -1,3 +1,4 @@
+import { URL } from "node:url";
 import { Worker } from "node:worker_threads";
 import type { Logger } from "../src/kernel/telemetry/log.ts";
 import { beginToTell } from "../src/kernel/telemetry/told-work.ts";
