@@ -35,6 +35,8 @@ export const signInTimeoutMs = 15_000;
 export const responseBytesMax = 8 * 1024 * 1024;
 /** A stream of events has at most so many bytes in all: an hour of progress is in it. */
 export const streamBytesMax = 64 * 1024 * 1024;
+/** So is one of more events than this: 138 a second for an hour. Each takes 4 µs, of which 64 MiB hold millions. */
+export const streamEventsMax = 500_000;
 /** Of the body of a refusal so many bytes are looked at. */
 export const refusalBytesMax = 64 * 1024;
 /** One response of an authorization server has at most so many bytes. */

@@ -7,7 +7,7 @@ import { type StreamEvent, StreamReader } from "./event-stream.ts";
 import { McpFailure, UnreadableAnswer } from "./failure.ts";
 import { asFields, type JsonFields, Unreadable } from "./fields.ts";
 import { readLenientJson } from "./lenient-json.ts";
-import { refusalBytesMax } from "./limits.ts";
+import { refusalBytesMax, streamEventsMax } from "./limits.ts";
 import { type AskedRequest, faultMessage, type ReadMessage, readMessages } from "./messages.ts";
 import { CallRefused, isOfCall, isOfWay, refusalWords } from "./refusal.ts";
 
@@ -285,6 +285,7 @@ async function* readEvents(
 ): AsyncGenerator<ReadEvent, void, undefined> {
   const events = new StreamReader();
   const pace = new NoticePace();
+  let count = 0;
   let sliceEnds = performance.now() + sliceMs;
   const giveWay = async () => {
     if (performance.now() < sliceEnds) return;
@@ -295,6 +296,9 @@ async function* readEvents(
     for (let at = 0; at < piece.byteLength; at += sliceBytes) {
       await giveWay();
       for (const event of events.read(piece.subarray(at, at + sliceBytes))) {
+        count += 1;
+        if (count > streamEventsMax)
+          throw new UnreadableAnswer(request.method, `it has more than ${streamEventsMax} events`);
         if (event.id !== null) request.lastEventId = event.id;
         const read = messagesIn(event, request, take);
         const all = read instanceof Promise ? await read : read;

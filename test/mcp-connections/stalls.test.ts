@@ -125,6 +125,13 @@ describe("the result of a call", () => {
     });
 });
 
+test("a stream of more events than an hour's progress ends its call, and says so", async () => {
+  const { body: made } = await create();
+  const { tools } = await toolsOfTurn(ctx, t.id, [made.id]);
+  mcp.answers["tools/call"] = () => body("id:1\n\n".repeat(500_001), "text/event-stream");
+  expect(JSON.stringify(await callTool(tools, "c__look"))).toContain("more than 500000 events");
+});
+
 describe("a refusal", () => {
   test("with a body of 8 MiB of values holds nobody", async () => {
     for (const status of [400, 500]) {

@@ -104,6 +104,14 @@ describe("refusals name line, column and cure", () => {
   });
 });
 
+test.each([
+  ["commas", `name: x\ndescription: y\nm: [${",".repeat(3_900)}]`],
+  ["lists", `name: x\ndescription: y\nm: [${"[],".repeat(1_300)}]`],
+  ["directives", `${"%TAG !a! x\n".repeat(1_300)}--- \nname: x\ndescription: y`],
+])("%s count as more than words, because the parser takes longer for them", (_, frontmatter) => {
+  expect(refusal(frontmatter)).toContain("too many fields and signs");
+});
+
 test("no frontmatter keeps the process for long", () => {
   const fill = (unit: string) => unit.repeat(Math.ceil(16_000 / unit.length)).slice(0, 16_000);
   const lines = (count: number, line: (index: number) => string) =>

@@ -1,6 +1,6 @@
 import { cleanText } from "../../messages/text.ts";
 import type { SchemaRules } from "./rules.ts";
-import { type InputSchema, SchemaPointers } from "./schema-refs.ts";
+import { type InputSchema, pointerStepsMax, SchemaPointers } from "./schema-refs.ts";
 
 /** The schema of a tool's input as a vendor takes it, or why the vendor cannot take it. */
 export type FitSchema =
@@ -109,6 +109,8 @@ class SchemaFitter {
   #reference(reference: string, sent: InputSchema, depth: number): InputSchema {
     const target = this.#pointers.follow(reference);
     if (typeof target === "string") return { $ref: target, ...(this.#rules.aloneUnions ? {} : annotations(sent)) };
+    if (this.#pointers.steps > pointerStepsMax)
+      throw new Unfit(`The references of its input schema have more than ${pointerStepsMax} steps together.`);
     if (target === null || this.#active.has(reference)) return annotations(sent);
     this.#active.add(reference);
     const schema = this.#schema({ ...target, ...annotations(sent) }, depth + 1);

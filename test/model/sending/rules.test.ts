@@ -218,6 +218,17 @@ describe("the order of messages", () => {
 
 describe("the schema of a tool", () => {
   const fit = (schema: unknown, vendor: VendorName = "openai.chat") => fitSchema(schema, rowOf(vendor).schemas);
+
+  test("is not offered whose references are long and many", () => {
+    const $ref = `#/${"properties/a0/".repeat(30)}`;
+    const of = (count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, index) => [`a${index}`, { $ref }]));
+    expect(fit({ type: "object", properties: of(15_000) })).toEqual({
+      reason: "The references of its input schema have more than 20000 steps together.",
+    });
+    expect(fit({ type: "object", properties: of(100) })).toHaveProperty("schema");
+  });
+
   test.each([
     [{ type: "object" }, { type: "object", properties: {} }],
     [{ properties: { a: { type: "array" } } }, { type: "object", properties: { a: { type: "array", items: {} } } }],
