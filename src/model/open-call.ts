@@ -13,6 +13,7 @@ import { namedTools } from "./sending/named-tools.ts";
 import {
   isOfFiles,
   isOfThoughts,
+  lostFileOf,
   mayBeOfTools,
   otherThoughts,
   type Refusal,
@@ -41,11 +42,13 @@ const namedRoundsMax = 2;
 /**
  * Sends a request, made fit for the model's vendor, and returns the call once its response begins. A request that
  * the vendor refuses is sent again without what may be the reason: thoughts and signatures where its words are
- * about them, the tools that its words name, those that it has never taken, the files that tools returned, all files.
+ * about them, the tools that its words name, those that it has never taken, the files that tools returned, all files; without
+ * files also where one of an earlier message cannot be fetched.
  * What helped is kept for the turn. Throws what the provider's client threw first.
  */
 export async function openCall(model: Model, request: ModelCallRequest, meter: CallMeter): Promise<OpenedCall> {
-  const { signal, refusals } = request;
+  const { signal, refusals, messages } = request;
+  const reasonOf = (error: unknown) => refusalOf(error) ?? lostFileOf(error, messages);
   const rules = rulesOf(model);
   const tools = await fitTools(request.tools, rules);
   refusals.leftOut(tools.leftOut);
@@ -57,7 +60,7 @@ export async function openCall(model: Model, request: ModelCallRequest, meter: C
   try {
     return { stream: withOwnFields(await send(way), tools), said };
   } catch (first) {
-    let refusal = refusalOf(first);
+    let refusal = reasonOf(first);
     for (let other = 0; other < otherWaysMax && refusal !== null && !signal.aborted; other++) {
       const next = await asked.otherWay(way, refusal);
       if (next === null) break;
@@ -66,7 +69,7 @@ export async function openCall(model: Model, request: ModelCallRequest, meter: C
         asked.keep(next);
         return { stream: withOwnFields(stream, tools), said };
       } catch (error) {
-        const again = refusalOf(error);
+        const again = reasonOf(error);
         // Its words are about something else now, so that much was right.
         if (again !== null && (asked.isNamed(next) || (next.thoughts !== way.thoughts && !isOfThoughts(again))))
           way = next;

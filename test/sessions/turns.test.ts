@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { useAgent } from "../harness/fixture.ts";
-import { makeAgent, sseEvents, userMessage } from "../harness/seed.ts";
+import { makeAgent, makeProvider, sseEvents, userMessage } from "../harness/seed.ts";
 import { conversationOf, messagesOf, open, play, script, sessionPath, textOf } from "../harness/turns.ts";
 
 const { h, t, agentId } = await useAgent({ worker: true });
@@ -174,6 +174,22 @@ describe("turns: what a session keeps", () => {
     const made = await play(t, agentId, null, { message, stream: false });
     expect([made.status, made.body.error.code]).toEqual([502, "provider_error"]);
     expect(made.body.error.message).toBe("A picture of the message cannot be fetched.");
+  });
+
+  test("a picture of an earlier message that cannot be fetched any more fails no later turn", async () => {
+    const direct = await t.call("POST", "/v1/providers", {
+      body: { name: crypto.randomUUID(), providerType: "llm_vendor_a", baseUrl: h.model.url, apiKey: "sk-test" },
+    });
+    const agentId = await makeAgent(h, t, { providerId: direct.body.id, model: "openai/simulated/model" });
+    const url = "https://pictures.invalid/gone.jpg";
+    const message = { ...userMessage("this"), parts: [{ type: "file", mediaType: "image/jpeg", url }] };
+    const made = await play(t, agentId, null, { message, stream: false });
+    expect(made.status).toBe(201);
+    const custom = await makeProvider(h, t);
+    const moved = await t.call("PUT", `/v1/agents/${agentId}`, { body: { providerId: custom.id, model: "m" } });
+    expect(moved.status).toBe(200);
+    const next = await play(t, agentId, made.sessionId, { message: userMessage("and now?"), stream: false });
+    expect(next.status).toBe(200);
   });
 
   test("a message is stored verbatim, byte for byte: order of fields, blanks, CR LF, emoji, further fields", async () => {

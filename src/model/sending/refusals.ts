@@ -1,4 +1,4 @@
-import { APICallError, UnsupportedFunctionalityError } from "ai";
+import { APICallError, DownloadError, type ModelMessage, UnsupportedFunctionalityError } from "ai";
 import type { SentThoughts } from "./fit-prompt.ts";
 import type { UnofferedTool } from "./fit-tools.ts";
 
@@ -62,6 +62,17 @@ export function refusalOf(error: unknown): Refusal | null {
   if (UnsupportedFunctionalityError.isInstance(error)) return { status: 415, words: error.message.slice(0, wordsMax) };
   if (!APICallError.isInstance(error) || error.statusCode === undefined || !refusing.has(error.statusCode)) return null;
   return { status: error.statusCode, words: `${error.message} ${error.responseBody ?? ""}`.slice(0, wordsMax) };
+}
+
+/**
+ * Returns the same for a file of an earlier message that cannot be fetched any more, such as one whose address has expired: it would
+ * fail every later turn. Null for any other failure, and for a file of the newest message, whose sender is told.
+ */
+export function lostFileOf(error: unknown, messages: readonly ModelMessage[]): Refusal | null {
+  if (!DownloadError.isInstance(error)) return null;
+  const asked = messages.findLast(({ role }) => role === "user")?.content ?? [];
+  const isNew = JSON.stringify(asked).includes(JSON.stringify(error.url));
+  return isNew ? null : { status: 415, words: "file" };
 }
 
 /** A model without eyes, a type that it does not know, a prompt that is too large, a field that it does not have. */
