@@ -72,9 +72,14 @@ export function searchQuery(search: string): string | null {
 /** Words hold neither a quote nor a backslash. */
 const begins = (word: string) => `'${word}':*`;
 
+/** Returns a text with no more marks on one letter than any language has. It comes before every `normalize`. */
+export function boundMarks(text: string): string {
+  return text.replace(manyMarks, "$1");
+}
+
 /** Returns the words of a text, each once, and for each whether it is of a script without spaces. */
 function wordsIn(text: string): Map<string, boolean> {
-  const plain = text.replace(manyMarks, "$1").normalize("NFKD").replace(looseMarks, "").replace(unseen, "");
+  const plain = boundMarks(text).normalize("NFKD").replace(looseMarks, "").replace(unseen, "");
   // Over capitals, because ß, ı and ﬀ become plain letters only there, and before that over small letters, because
   // the capital ẞ is none of two letters until then. Composed again, so that the begin of a
   // syllable of Hangul is not the begin of others, and が is no か.

@@ -1,3 +1,5 @@
+import { boundMarks } from "./terms.ts";
+
 /** Words are letters, their marks, and digits; everything else stands between them. */
 const separators = /[^\p{L}\p{M}\p{N}]+/gu;
 
@@ -9,5 +11,5 @@ const separators = /[^\p{L}\p{M}\p{N}]+/gu;
  * `tea/coffee` is two words, where Postgres by itself sees one file name.
  */
 export function wordsOf(text: string): string {
-  return text.normalize("NFKC").toLowerCase().replace(separators, " ").trim();
+  return boundMarks(text).normalize("NFKC").toLowerCase().replace(separators, " ").trim();
 }
