@@ -19,6 +19,8 @@ describe("a section that would take long is shown as it is", () => {
   test.each([
     ["quotes and lists that nest in one line", filled("", "> - ")],
     ["numbered lists that nest in one line", filled("", "1. ")],
+    ["quotes with nothing between", filled("", `${">".repeat(1_000)} a\n`)],
+    ["numbered lists within quotes", filled("", ">1. ")],
     ["the same behind a fence that is none, because it is HTML", filled("<!--\n```\n-->\n", "> - ")],
     ["marks behind a fence that is HTML", filled("<!--\n```\n-->\n", "a*_")],
     ["marks behind a fence in a comment's paragraph", filled("<div>\n```\n\n", "a*_")],
