@@ -6,7 +6,7 @@ import { execFileSync } from "node:child_process";
 import { repository } from "./harness/repository.ts";
 
 /** A commit keeps the time at which it was written, also where it is put on another one. */
-const ruleSince = "2026-11-26T06:15:00Z";
+const ruleSince = "2026-11-26T04:27:00Z";
 /** What `git log` shows without cutting it, and what a list of commits has room for. */
 const subjectLengthMax = 72;
 /** What is not said to a reader: who else is to be named. */
