@@ -35,6 +35,8 @@ export interface Frontmatter {
 
 /** The tags of YAML's core schema, the only ones that may be written out: what others stand for (`!!binary`, `!!timestamp`) cannot be written as JSON. */
 const coreTags = ["str", "int", "float", "bool", "null", "map", "seq"].map((name) => `tag:yaml.org,2002:${name}`);
+/** A tag of YAML's own, such as `!!binary`: whoever writes one means it. */
+const yamlTag = /^tag:yaml\.org,2002:[a-z]+$/;
 
 /**
  * Returns the frontmatter of a SKILL.md. What YAML refuses is read line by line, where
@@ -59,7 +61,7 @@ function faultOf(document: Document.Parsed, text: string): { readonly at: number
   // Their words may begin with the sign of a tag, as `!important` does.
   for (const key of needed) {
     const value = contents.get(key, true) as ParsedNode | undefined;
-    if (isNode(value) && "tag" in value && value.tag !== undefined && !coreTags.includes(value.tag))
+    if (isNode(value) && "tag" in value && value.tag !== undefined && !yamlTag.test(value.tag))
       return { at: tagBefore(text, value.range[0]), reason: "a tag is not one of YAML's core schema" };
   }
   // The library sees an alias of nothing only when it is asked for the values.

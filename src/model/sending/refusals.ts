@@ -1,4 +1,5 @@
 import { APICallError, DownloadError, type ModelMessage, UnsupportedFunctionalityError } from "ai";
+import { findBoundsError } from "../../providers/bounds-error.ts";
 import type { SentThoughts } from "./fit-prompt.ts";
 import type { UnofferedTool } from "./fit-tools.ts";
 
@@ -66,10 +67,11 @@ export function refusalOf(error: unknown): Refusal | null {
 
 /**
  * Returns the same for a file of an earlier message that cannot be fetched any more, such as one whose address has expired: it would
- * fail every later turn. Null for any other failure, and for a file of the newest message, whose sender is told.
+ * fail every later turn. Null for any other failure, files that are too large together among them, and for a file of the newest
+ * message, whose sender is told.
  */
 export function lostFileOf(error: unknown, messages: readonly ModelMessage[]): Refusal | null {
-  if (!DownloadError.isInstance(error)) return null;
+  if (!DownloadError.isInstance(error) || findBoundsError(error) !== null) return null;
   const asked = messages.findLast(({ role }) => role === "user")?.content ?? [];
   const isNew = JSON.stringify(asked).includes(JSON.stringify(error.url));
   return isNew ? null : { status: 415, words: "file" };
