@@ -1,27 +1,15 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { ModelMessage } from "ai";
-import type { Ctx } from "../../src/kernel/context.ts";
-import { sessionPoolOf } from "../../src/mcp-connections/pool.ts";
-import { useTenant } from "../harness/fixture.ts";
 import { callTool, toolsOfTurn } from "../harness/mcp-turn.ts";
-import { body, events, RawMcpServer, rpc, type SentMessage } from "../servers/raw-mcp.ts";
+import { useRawMcp } from "../harness/raw-mcp-fixture.ts";
+import { body, events, rpc, type SentMessage } from "../servers/raw-mcp.ts";
 
 /** What servers were seen to send; docs/interoperability.md, "What strangers send", has where they were reported. */
-const { h, t } = await useTenant();
-let mcp: RawMcpServer;
-let ctx: Ctx;
-beforeEach(() => {
-  mcp = new RawMcpServer();
-  ctx = { ...h.ctx };
-});
-afterEach(async () => {
-  sessionPoolOf(ctx).close();
-  await mcp.stop();
-  await h.sql`delete from mcp_connections where tenant_id = ${t.id}`;
-});
+const scene = await useRawMcp();
+const { h, t } = scene;
 
 const path = "/v1/mcp-connections";
-const create = () => t.call("POST", path, { body: { name: "c", url: mcp.url, authType: "none" } });
+const create = () => t.call("POST", path, { body: { name: "c", url: scene.mcp.url, authType: "none" } });
 
 async function made(): Promise<string> {
   const response = await create();
@@ -32,7 +20,7 @@ async function made(): Promise<string> {
 /** Creates a connection and calls its one tool. */
 async function call() {
   const id = await made();
-  const { tools } = await toolsOfTurn(ctx, t.id, [id]);
+  const { tools } = await toolsOfTurn(scene.ctx, t.id, [id]);
   const told = await callTool(tools, "c__look");
   return { ...told, status: (await t.call("GET", `${path}/${id}`)).body.status };
 }
@@ -58,10 +46,10 @@ describe("one tool of a list", () => {
   ];
   for (const [what, fields] of costsNothing)
     test(`costs nothing for ${what}`, async () => {
-      mcp.answers["tools/list"] = { tools: [{ ...good, ...fields }], nextCursor: null, _meta: null };
+      scene.mcp.answers["tools/list"] = { tools: [{ ...good, ...fields }], nextCursor: null, _meta: null };
       const { status, body: shown } = await create();
       expect([status, shown.leftOut]).toEqual([201, []]);
-      const { tools } = await toolsOfTurn(ctx, t.id, [shown.id]);
+      const { tools } = await toolsOfTurn(scene.ctx, t.id, [shown.id]);
       expect(tools.map(({ name, readOnly }) => [name, readOnly])).toEqual([["c__look", false]]);
       const offered = tools[0]?.tool.inputSchema as { jsonSchema: Record<string, unknown> };
       expect(offered.jsonSchema.type).toBe("object");
@@ -84,10 +72,10 @@ describe("one tool of a list", () => {
       [{ name: "x".repeat(300), inputSchema: schema }, "x".repeat(256), "characters"],
     ];
     const strange = { name: "files/read.v2 – ñ 名", inputSchema: schema };
-    mcp.answers["tools/list"] = { tools: [good, ...odd.map(([row]) => row), strange] };
+    scene.mcp.answers["tools/list"] = { tools: [good, ...odd.map(([row]) => row), strange] };
     const created = await create();
     expect(created.status).toBe(201);
-    const target = { url: mcp.url, authType: "none" };
+    const target = { url: scene.mcp.url, authType: "none" };
     const tested = await t.call("POST", `${path}/${created.body.id}/test`);
     const again = await t.call("POST", `${path}/${created.body.id}/reconnect`, { body: target });
     for (const { leftOut } of [created.body, tested.body, again.body]) {
@@ -101,24 +89,25 @@ describe("one tool of a list", () => {
 
 describe("a list", () => {
   test("whose cursor never ends, or does not advance, is read once", async () => {
-    mcp.answers["tools/list"] = ({ params }) => ({ tools: [good], nextCursor: `${params.cursor ?? ""}x` });
+    scene.mcp.answers["tools/list"] = ({ params }) => ({ tools: [good], nextCursor: `${params.cursor ?? ""}x` });
     expect((await create()).body.leftOut).toEqual([]);
-    expect(mcp.sent("tools/list")).toHaveLength(2);
-    mcp.answers["tools/list"] = { tools: [good, good], nextCursor: "same" };
+    expect(scene.mcp.sent("tools/list")).toHaveLength(2);
+    scene.mcp.answers["tools/list"] = { tools: [good, good], nextCursor: "same" };
     await h.sql`delete from mcp_connections where tenant_id = ${t.id}`;
     expect((await create()).body.leftOut).toHaveLength(1);
-    expect(mcp.sent("tools/list")).toHaveLength(4);
+    expect(scene.mcp.sent("tools/list")).toHaveLength(4);
   });
 
   test("that is longer than is read says where it was cut", async () => {
     const rows = (count: number) => Array.from({ length: count }, (_, index) => ({ ...good, name: `t${index}` }));
-    mcp.answers["tools/list"] = { tools: rows(600) };
+    scene.mcp.answers["tools/list"] = { tools: rows(600) };
     const { body: shown } = await create();
     expect(shown.leftOut).toEqual([{ name: "#513", reason: expect.stringContaining("more than 512 tools") }]);
   });
 
   test("of which a further page cannot be read has the pages before it", async () => {
-    mcp.answers["tools/list"] = ({ params }) => (params.cursor ? { tools: 7 } : { tools: [good], nextCursor: "2" });
+    scene.mcp.answers["tools/list"] = ({ params }) =>
+      params.cursor ? { tools: 7 } : { tools: [good], nextCursor: "2" };
     const { status, body: shown } = await create();
     expect([status, shown.leftOut]).toEqual([201, [{ name: "#2", reason: expect.stringContaining("`result.tools`") }]]);
   });
@@ -128,14 +117,14 @@ describe("a list", () => {
     ["no tools at all", {}],
   ] as const)
     test(`with ${what} is empty`, async () => {
-      mcp.answers["tools/list"] = answer;
+      scene.mcp.answers["tools/list"] = answer;
       expect((await create()).body.leftOut).toEqual([]);
     });
 
   test("of a server that does not say that it has tools is read where there is one", async () => {
-    mcp.answers.initialize = { protocolVersion: "2025-06-18", capabilities: { resources: {} } };
+    scene.mcp.answers.initialize = { protocolVersion: "2025-06-18", capabilities: { resources: {} } };
     expect((await t.call("POST", `${path}/${await made()}/test`)).body.toolNames).toEqual(["look"]);
-    mcp.answers["tools/list"] = () => body("no", "text/plain", 404);
+    scene.mcp.answers["tools/list"] = () => body("no", "text/plain", 404);
     await h.sql`delete from mcp_connections where tenant_id = ${t.id}`;
     expect((await t.call("POST", `${path}/${await made()}/test`)).body.toolNames).toEqual([]);
   });
@@ -167,14 +156,14 @@ describe("a result", () => {
   ];
   for (const [what, result, expected] of shown)
     test(`with ${what} is shown`, async () => {
-      mcp.answers["tools/call"] = result;
+      scene.mcp.answers["tools/call"] = result;
       expect(await call()).toMatchObject({ text: expected, failed: false, status: "connected" });
     });
 
   test("with a picture as a data URL has the picture", async () => {
     const png = Buffer.from("\x89PNG\r\n\x1a\n0000", "latin1");
     const data = `data:image/png;base64,${png.toString("base64")}`;
-    mcp.answers["tools/call"] = { content: [{ type: "image", mimeType: "image/png", data }] };
+    scene.mcp.answers["tools/call"] = { content: [{ type: "image", mimeType: "image/png", data }] };
     const { output } = await call();
     expect(output).toMatchObject({ files: [{ mediaType: "image/png", data: png.toString("base64") }] });
   });
@@ -198,12 +187,12 @@ describe("a result", () => {
   ];
   for (const [what, answer, word] of unreadable)
     test(`of ${what} is told as one that ran, and the connection stays`, async () => {
-      mcp.answers["tools/call"] = answer;
+      scene.mcp.answers["tools/call"] = answer;
       const told = await call();
       expect(told).toMatchObject({ failed: true, status: "connected" });
       expect(told.text).toStartWith("The tool ran, but its result cannot be read. Do not call it again");
       for (const part of ["`tools/call`", word]) expect(told.text).toContain(part);
-      expect(mcp.sent("tools/call")).toHaveLength(1);
+      expect(scene.mcp.sent("tools/call")).toHaveLength(1);
     });
 
   const errors: [string, (message: SentMessage) => Response, string][] = [
@@ -232,7 +221,7 @@ describe("a result", () => {
   ];
   for (const [what, answer, word] of errors)
     test(`that is an error with ${what} is told as a failed call, and the connection stays`, async () => {
-      mcp.answers["tools/call"] = answer;
+      scene.mcp.answers["tools/call"] = answer;
       const told = await call();
       expect(told).toMatchObject({ failed: true, status: "connected" });
       expect(told.text).toContain(word);
@@ -268,7 +257,7 @@ describe("a result", () => {
   ];
   for (const [what, answer] of framed)
     test(`with ${what} is read`, async () => {
-      mcp.answers["tools/call"] = answer;
+      scene.mcp.answers["tools/call"] = answer;
       expect(await call()).toMatchObject({ text: "sent", failed: false, status: "connected" });
     });
 });
@@ -287,14 +276,14 @@ describe("a handshake", () => {
   ];
   for (const [what, answer] of fine)
     test(`${what} connects`, async () => {
-      mcp.answers.initialize = answer;
+      scene.mcp.answers.initialize = answer;
       const tested = await t.call("POST", `${path}/${await made()}/test`);
       expect(tested.body).toMatchObject({ ok: true, toolNames: ["look"] });
     });
 
   for (const status of [200, 204, 400, 404, 500])
     test(`whose notice that it is done is answered ${status} connects`, async () => {
-      mcp.answers["notifications/initialized"] = () => body(status === 204 ? "" : "null", undefined, status);
+      scene.mcp.answers["notifications/initialized"] = () => body(status === 204 ? "" : "null", undefined, status);
       expect((await create()).status).toBe(201);
     });
 
@@ -306,14 +295,14 @@ describe("a handshake", () => {
   ];
   for (const [what, answer, words] of refused)
     test(`${what} is refused by the name of server and field`, async () => {
-      mcp.answers.initialize = answer as never;
+      scene.mcp.answers.initialize = answer as never;
       const { status, body: told } = await create();
       expect([status, told.error.code]).toEqual([400, "mcp_connection_discovery_failed"]);
       for (const word of ["The MCP server's answer", ...words]) expect(told.error.message).toContain(word);
     });
 
   test("that asks for a list and gets something else names the list", async () => {
-    mcp.answers["tools/list"] = { tools: "secret" };
+    scene.mcp.answers["tools/list"] = { tools: "secret" };
     const { body: told } = await create();
     expect(told.error.message).toContain("The MCP server's answer to `tools/list` cannot be read: `result.tools`");
     expect(told.error.message).not.toContain("secret");
@@ -322,7 +311,7 @@ describe("a handshake", () => {
 
 describe("a server", () => {
   test("that sends the client on to the same address with a slash is followed there", async () => {
-    mcp.other = (request) =>
+    scene.mcp.other = (request) =>
       new URL(request.url).pathname === "/mcp"
         ? new Response(null, { status: 307, headers: { location: "/mcp/" } })
         : null;
@@ -330,7 +319,7 @@ describe("a server", () => {
   });
 
   test("that writes Latin-1 costs the characters, and no more", async () => {
-    mcp.answers["tools/call"] = ({ id }) => {
+    scene.mcp.answers["tools/call"] = ({ id }) => {
       const json = JSON.stringify({ id, result: { content: [{ type: "text", text: "caf\u00e9" }] } });
       return new Response(Buffer.from(json, "latin1"), { headers: { "content-type": "application/json" } });
     };
@@ -339,9 +328,9 @@ describe("a server", () => {
 
   for (const challenge of ['Bearer resource_metadata="none", scope=', "Bearer", "Basic realm=", "Bearer error=7"])
     test(`whose refusal says ${challenge} is refused as one`, async () => {
-      mcp.other = () => new Response("no", { status: 401, headers: { "www-authenticate": challenge } });
+      scene.mcp.other = () => new Response("no", { status: 401, headers: { "www-authenticate": challenge } });
       const target = { authType: "oauth_client_credentials", clientId: "id", clientSecret: "secret" };
-      const { status, body: told } = await t.call("POST", path, { body: { name: "c", url: mcp.url, ...target } });
+      const { status, body: told } = await t.call("POST", path, { body: { name: "c", url: scene.mcp.url, ...target } });
       expect([status, told.error.message]).toEqual([400, expect.stringMatching(/authorization server/)]);
     });
 });
@@ -355,14 +344,14 @@ describe("the key of a call", () => {
       content: [{ type: "tool-result", toolCallId, toolName: "c__look", output: { type: "text", value: "x" } }],
     },
   ];
-  const keys = () => mcp.sent("tools/call").map(({ params }) => params._meta?.["parley/idempotencyKey"]);
+  const keys = () => scene.mcp.sent("tools/call").map(({ params }) => params._meta?.["parley/idempotencyKey"]);
 
   test("is that of an earlier call while nobody knows what came of that one, and a new one once its answer was read", async () => {
-    const { tools } = await toolsOfTurn(ctx, t.id, [await made()]);
+    const { tools } = await toolsOfTurn(scene.ctx, t.id, [await made()]);
     const input = { at: "home" };
-    mcp.answers["tools/call"] = { content: 7 };
+    scene.mcp.answers["tools/call"] = { content: 7 };
     await callTool(tools, "c__look", { input, messages: [asked] });
-    mcp.answers = {};
+    scene.mcp.answers = {};
     const second = [asked, ...step("call-1", input)];
     await callTool(tools, "c__look", { input, messages: second });
     const third = [...second, ...step("call-1", input)];
@@ -372,13 +361,13 @@ describe("the key of a call", () => {
     expect(repeated).toBe(first);
     expect(new Set([first, anew, other]).size).toBe(3);
     // The turn runs again: what it did then is done under the same keys.
-    const again = await toolsOfTurn(ctx, t.id, [(await t.call("GET", path)).body.mcpConnections[0].id]);
+    const again = await toolsOfTurn(scene.ctx, t.id, [(await t.call("GET", path)).body.mcpConnections[0].id]);
     await callTool(again.tools, "c__look", { input, messages: [asked], toolCallId: "call-9" });
     expect(keys().at(-1)).toBe(first);
   });
 
   test("tells two calls of one step apart", async () => {
-    const { tools } = await toolsOfTurn(ctx, t.id, [await made()]);
+    const { tools } = await toolsOfTurn(scene.ctx, t.id, [await made()]);
     const calls = ["a", "b"].map((toolCallId) => callTool(tools, "c__look", { toolCallId, messages: [asked] }));
     await Promise.all(calls);
     expect(new Set(keys()).size).toBe(2);

@@ -1,30 +1,18 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import type { Ctx } from "../../src/kernel/context.ts";
-import { sessionPoolOf } from "../../src/mcp-connections/pool.ts";
-import { useTenant } from "../harness/fixture.ts";
+import { describe, expect, test } from "bun:test";
 import { callTool, toolsOfTurn } from "../harness/mcp-turn.ts";
-import { body, events, RawMcpServer, rpc, type SentMessage } from "../servers/raw-mcp.ts";
+import { useRawMcp } from "../harness/raw-mcp-fixture.ts";
+import { body, events, rpc, type SentMessage } from "../servers/raw-mcp.ts";
 
-const { h, t } = await useTenant();
-let mcp: RawMcpServer;
-let ctx: Ctx;
-beforeEach(() => {
-  mcp = new RawMcpServer();
-  ctx = { ...h.ctx };
-});
-afterEach(async () => {
-  sessionPoolOf(ctx).close();
-  await mcp.stop();
-  await h.sql`delete from mcp_connections where tenant_id = ${t.id}`;
-});
+const scene = await useRawMcp();
+const { h, t } = scene;
 
 /** Creates a connection and calls its one tool. */
 async function call() {
   const path = "/v1/mcp-connections";
-  const created = await t.call("POST", path, { body: { name: "c", url: mcp.url, authType: "none" } });
+  const created = await t.call("POST", path, { body: { name: "c", url: scene.mcp.url, authType: "none" } });
   expect(created.status).toBe(201);
   const { id } = created.body;
-  const { tools } = await toolsOfTurn(ctx, t.id, [id]);
+  const { tools } = await toolsOfTurn(scene.ctx, t.id, [id]);
   const told = await callTool(tools, "c__look");
   return { ...told, status: (await t.call("GET", `${path}/${id}`)).body.status };
 }
@@ -61,7 +49,7 @@ describe("a call", () => {
   ];
   for (const [what, answer, word] of errors)
     test(`that has an error with ${what} is told as failed, and the connection stays`, async () => {
-      mcp.answers["tools/call"] = answer;
+      scene.mcp.answers["tools/call"] = answer;
       const told = await call();
       expect(told).toMatchObject({ failed: true, status: "connected" });
       expect(told.text).toContain(word);
@@ -71,12 +59,12 @@ describe("a call", () => {
   for (const status of [400, 500])
     test(`of a session that is refused with ${status} is told as a failed call, and the connection stays`, async () => {
       const shaken = { protocolVersion: "2025-06-18", capabilities: { tools: {} }, serverInfo: {} };
-      mcp.answers.initialize = ({ id }) =>
+      scene.mcp.answers.initialize = ({ id }) =>
         new Response(JSON.stringify({ jsonrpc: "2.0", id, result: shaken }), {
           headers: { "content-type": "application/json", "mcp-session-id": "s1" },
         });
       for (const said of ["No paper.", { jsonrpc: "2.0", id: null, ...noPaper }]) {
-        mcp.answers["tools/call"] = refusal(status, said);
+        scene.mcp.answers["tools/call"] = refusal(status, said);
         await h.sql`delete from mcp_connections where tenant_id = ${t.id}`;
         expect(await call()).toMatchObject({
           text: `The MCP server answered the call with HTTP ${status}: No paper.`,
@@ -84,7 +72,7 @@ describe("a call", () => {
         });
       }
       // 400 may mean a lost session, so that call is made once more in a new one.
-      expect(mcp.sent("tools/call")).toHaveLength(status === 400 ? 4 : 2);
+      expect(scene.mcp.sent("tools/call")).toHaveLength(status === 400 ? 4 : 2);
     });
 
   for (const [status, said] of [
@@ -94,7 +82,7 @@ describe("a call", () => {
     [522, ""],
   ] as const)
     test(`that is ${status} says that the server is out of reach`, async () => {
-      mcp.answers["tools/call"] = refusal(status, said);
+      scene.mcp.answers["tools/call"] = refusal(status, said);
       expect(await call()).toMatchObject({ failed: true, status: "error" });
     });
 });

@@ -1,10 +1,9 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import type { Ctx } from "../../src/kernel/context.ts";
+import { describe, expect, test } from "bun:test";
 import { sessionPoolOf } from "../../src/mcp-connections/pool.ts";
-import { useTenant } from "../harness/fixture.ts";
 import { callTool, toolsOfTurn } from "../harness/mcp-turn.ts";
+import { useRawMcp } from "../harness/raw-mcp-fixture.ts";
 import { longestStallMs } from "../harness/stall.ts";
-import { body, RawMcpServer, type SentMessage } from "../servers/raw-mcp.ts";
+import { body, type SentMessage } from "../servers/raw-mcp.ts";
 
 /**
  * The worst that servers can send within their bounds. The client library's schemas held a process for 9 to 58 s with
@@ -13,22 +12,12 @@ import { body, RawMcpServer, type SentMessage } from "../servers/raw-mcp.ts";
 const stallMsMax = 400;
 const mib = 1024 * 1024;
 
-const { h, t } = await useTenant();
-let mcp: RawMcpServer;
-let ctx: Ctx;
-beforeEach(() => {
-  mcp = new RawMcpServer();
-  ctx = { ...h.ctx };
-});
-afterEach(async () => {
-  sessionPoolOf(ctx).close();
-  await mcp.stop();
-  await h.sql`delete from mcp_connections where tenant_id = ${t.id}`;
-});
+const scene = await useRawMcp();
+const { h, t } = scene;
 
 const path = "/v1/mcp-connections";
 const create = (fields: object = {}) =>
-  t.call("POST", path, { body: { name: "c", url: mcp.url, authType: "none", ...fields } });
+  t.call("POST", path, { body: { name: "c", url: scene.mcp.url, authType: "none", ...fields } });
 const result = (json: string, type?: string) => {
   const whole = ({ id }: SentMessage) => `{"jsonrpc":"2.0","id":${id},"result":${json}}`;
   return (message: SentMessage) =>
@@ -56,7 +45,7 @@ describe("a list of tools", () => {
   for (const type of [undefined, "text/event-stream"])
     for (const [what, json, status] of lists)
       test(`of ${what} holds nobody (${type ?? "JSON"})`, async () => {
-        mcp.answers["tools/list"] = result(json, type);
+        scene.mcp.answers["tools/list"] = result(json, type);
         let response = { status: 0 };
         const stall = await longestStallMs(async () => {
           response = await create();
@@ -89,8 +78,8 @@ describe("the result of a call", () => {
     for (const [what, json, failed] of results)
       test(`of ${what} holds nobody (${type ?? "JSON"})`, async () => {
         const { body: made } = await create();
-        const { tools } = await toolsOfTurn(ctx, t.id, [made.id]);
-        mcp.answers["tools/call"] = result(json, type);
+        const { tools } = await toolsOfTurn(scene.ctx, t.id, [made.id]);
+        scene.mcp.answers["tools/call"] = result(json, type);
         let told = { failed: !failed };
         const stall = await longestStallMs(async () => {
           told = await callTool(tools, "c__look");
@@ -111,8 +100,8 @@ describe("the result of a call", () => {
   for (const [what, text] of streams)
     test(`in a stream of ${what} holds nobody`, async () => {
       const { body: made } = await create();
-      const { tools } = await toolsOfTurn(ctx, t.id, [made.id]);
-      mcp.answers["tools/call"] = ({ id }) =>
+      const { tools } = await toolsOfTurn(scene.ctx, t.id, [made.id]);
+      scene.mcp.answers["tools/call"] = ({ id }) =>
         body(
           text.includes("ID") ? `data: ${text.replace("ID", String(id))}\n\n`.repeat(20_000) : text,
           "text/event-stream",
@@ -127,15 +116,15 @@ describe("the result of a call", () => {
 
 test("a stream of more events than an hour's progress ends its call, and says so", async () => {
   const { body: made } = await create();
-  const { tools } = await toolsOfTurn(ctx, t.id, [made.id]);
-  mcp.answers["tools/call"] = () => body("id:1\n\n".repeat(500_001), "text/event-stream");
+  const { tools } = await toolsOfTurn(scene.ctx, t.id, [made.id]);
+  scene.mcp.answers["tools/call"] = () => body("id:1\n\n".repeat(500_001), "text/event-stream");
   expect(JSON.stringify(await callTool(tools, "c__look"))).toContain("more than 500000 events");
 });
 
 describe("a refusal", () => {
   test("with a body of 8 MiB of values holds nobody", async () => {
     for (const status of [400, 500]) {
-      mcp.answers["server/discover"] = body(many("[]", 2_700_000), undefined, status);
+      scene.mcp.answers["server/discover"] = body(many("[]", 2_700_000), undefined, status);
       const stall = await longestStallMs(create);
       expect(stall).toBeLessThan(stallMsMax);
     }
@@ -153,11 +142,12 @@ describe("a document of an authorization server", () => {
     ["128,000 levels", nested(full / 2)],
   ] as const)
     test(`with ${what} holds nobody`, async () => {
-      mcp.answers.initialize = () => new Response(null, { status: 401, headers: { "www-authenticate": "Bearer" } });
+      scene.mcp.answers.initialize = () =>
+        new Response(null, { status: 401, headers: { "www-authenticate": "Bearer" } });
       const odd = (url: string) =>
         `{"scope":${json},"scopes_supported":${json},"issuer":"${url}","token_endpoint":"${url}/token","access_token":${json}}`;
       const served: string[] = [];
-      mcp.other = (request) => {
+      scene.mcp.other = (request) => {
         const { pathname, origin } = new URL(request.url);
         if (pathname === "/mcp") return null;
         served.push(pathname);
@@ -173,11 +163,11 @@ describe("a document of an authorization server", () => {
 
 test("lists of many small values are kept within their bound of memory", async () => {
   const values = many("1", 90_000);
-  mcp.answers["tools/list"] = result(`{"tools":[{"name":"look","inputSchema":{"enum":${values}}}]}`);
+  scene.mcp.answers["tools/list"] = result(`{"tools":[{"name":"look","inputSchema":{"enum":${values}}}]}`);
   const { body: made } = await create();
-  await toolsOfTurn(ctx, t.id, [made.id]);
+  await toolsOfTurn(scene.ctx, t.id, [made.id]);
   const [row] = await h.sql`select * from mcp_connections where id = ${made.id}`;
-  const bytes = await sessionPoolOf(ctx).use(row as never, async (session) => {
+  const bytes = await sessionPoolOf(scene.ctx).use(row as never, async (session) => {
     await session.list();
     return session.listBytes;
   });
