@@ -7,11 +7,12 @@ import * as imports from "./laws/imports.ts";
 import type { Law } from "./laws/law.ts";
 import * as names from "./laws/names.ts";
 import * as sizes from "./laws/sizes.ts";
+import * as statements from "./laws/statements.ts";
 import * as transactions from "./laws/transactions.ts";
 import * as tree from "./laws/tree.ts";
 
 const sources = allSources();
-const laws = [circles, citations, code, imports, names, sizes, transactions, tree].flatMap((file) =>
+const laws = [circles, citations, code, imports, names, sizes, statements, transactions, tree].flatMap((file) =>
   Object.values<Law>(file),
 );
 

@@ -276,7 +276,7 @@ export class Queue {
     this.#suspects = new Set(lost);
     if (certain.length > 0) {
       await sql`
-        update graphile_worker._private_jobs set id = default, locked_by = null, locked_at = null,
+        update /* job.hand_back */ graphile_worker._private_jobs set id = default, locked_by = null, locked_at = null,
           attempts = greatest(0, attempts - 1)
         where id = any(${certain}::bigint[]) and locked_by = any(${this.#names})`;
       log.warn({ jobs: certain.length }, "jobs whose fetching or ending went wrong were given back to the queue");

@@ -75,7 +75,7 @@ export async function loadAgentForTurn(
   version: number | null,
 ): Promise<LoadedAgent | null> {
   const [row] = await sql<LoadedAgentRow[]>`
-    select a.* from (select ${tenantId}::text as tenant_id, ${agentId}::text as agent_id, ${version}::int as agent_version) t
+    select /* agent.load */ a.* from (select ${tenantId}::text as tenant_id, ${agentId}::text as agent_id, ${version}::int as agent_version) t
     cross join lateral (${agentOfTurn(sql)}) a`;
   return row === undefined ? null : toLoadedAgent(row);
 }

@@ -81,7 +81,7 @@ export function approvalRoutes(streams: StreamContext) {
           await requireSession(sql, tenantId, params);
           const [log] = await logStates(sql, [params.continuationId]);
           const [owner] = await sql`
-            select 1 from continuations where id = ${params.continuationId} and session_id = ${params.sessionId}`;
+            select /* continuation.exists */ 1 from continuations where id = ${params.continuationId} and session_id = ${params.sessionId}`;
           if (log === undefined || owner === undefined) throw new ApiError("not_found");
           if (log.status === "waiting") throw new ApiError("session_busy");
           const { turnId, assistantMessageId } = log;

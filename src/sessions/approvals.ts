@@ -47,7 +47,7 @@ export async function listApprovals(
 ): Promise<{ approvals: ToolApproval[]; continuation: Continuation | null }> {
   const [approvals, continuation] = await Promise.all([
     sql<ApprovalRow[]>`
-      select * from (
+      select /* approval.list */ * from (
         select * from approvals where session_id = ${sessionId} order by created_at desc, id desc limit ${approvalsListedMax}
       ) newest order by created_at, id`,
     latestContinuation(sql, sessionId),
@@ -71,9 +71,9 @@ export async function decideApproval(
   decision: ApprovalDecision,
 ): Promise<{ approval: ToolApproval; continuation: Continuation }> {
   const [found] = await inner<{ turnId: IdOf<"turn">; continuationId: IdOf<"continuation"> }[]>`
-    select turn_id, continuation_id from approvals where id = ${approvalId} and session_id = ${sessionId}`;
+    select /* approval.find */ turn_id, continuation_id from approvals where id = ${approvalId} and session_id = ${sessionId}`;
   if (found === undefined) throw new ApiError("not_found");
-  await inner`select 1 from turns where id = ${found.turnId} for no key update`;
+  await inner`select /* turn.lock_row */ 1 from turns where id = ${found.turnId} for no key update`;
   const [approval] = await inner<ApprovalRow[]>`${decideMove(inner, approvalId, decision)}`;
   if (approval === undefined) throw new ApiError("approval_decided");
   await applySettled(inner, approval, { decisions: [decisionOf(approval)], results: [] });

@@ -39,7 +39,7 @@ export async function cancelInSession(
   if (session === null) throw new ApiError("not_found");
   const shown = keep === "partial" ? await shownOfQueued(ctx, sessionId) : null;
   const canceled = await tx(ctx.sql, async (inner) => {
-    await inner`select 1 from sessions where id = ${sessionId} for no key update`;
+    await inner`select /* session.lock */ 1 from sessions where id = ${sessionId} for no key update`;
     const dropped = queued ? await dropLine(inner, sessionId) : [];
     const active = await cancelActive(inner, sessionId, { keep, shown, orFirst: true });
     return active === null ? dropped : [...dropped, active];
@@ -88,13 +88,13 @@ export async function cancelActive(
   { turnId, keep = "nothing", shown = null, orFirst = false }: ActiveCancel = {},
 ): Promise<CanceledTurn | null> {
   // The session first, then the turn: the order in which turns are accepted and ended.
-  await inner`select 1 from sessions where id = ${sessionId} for no key update`;
+  await inner`select /* session.lock */ 1 from sessions where id = ${sessionId} for no key update`;
   const active = await requestCancel(inner, { sessionId, turnId: turnId ?? null, keep });
   const turn =
     active ?? (orFirst ? ((await requestCancelOfLine(inner, sessionId, { keep, limit: 1 }))[0] ?? null) : null);
   if (turn === null) return null;
   if (turn.status !== "running") return endIdle(inner, turn, shown);
-  await inner`select pg_notify(${cancelChannel}, ${turn.id})`;
+  await inner`select /* turn.tell_cancel */ pg_notify(${cancelChannel}, ${turn.id})`;
   return { turnId: turn.id, endedLog: null };
 }
 

@@ -37,7 +37,7 @@ export async function listClientCalls(
 ): Promise<{ toolCalls: ClientToolCall[]; continuation: Continuation | null }> {
   const [rows, continuation] = await Promise.all([
     sql<ClientCallRow[]>`
-      select * from (
+      select /* call.list */ * from (
         select * from client_calls where session_id = ${sessionId} order by id desc limit ${callsListedMax}
       ) newest order by id`,
     latestContinuation(sql, sessionId),
@@ -60,10 +60,10 @@ export async function settleCall(
   result: CallResult,
 ): Promise<{ toolCall: ClientToolCall; continuation: Continuation }> {
   const [found] = await inner<ClientCallRow[]>`
-    select * from client_calls where session_id = ${sessionId} and tool_call_id = ${result.toolCallId}
+    select /* call.find */ * from client_calls where session_id = ${sessionId} and tool_call_id = ${result.toolCallId}
     order by id desc limit 1`;
   if (found === undefined) throw new ApiError("not_found");
-  await inner`select 1 from turns where id = ${found.turnId} for no key update`;
+  await inner`select /* turn.lock_row */ 1 from turns where id = ${found.turnId} for no key update`;
   const [call] = await inner<ClientCallRow[]>`${settleMove(inner, found.id, "output" in result)}`;
   if (call === undefined) throw new ApiError("tool_call_settled");
   await applySettled(inner, call, { decisions: [], results: [result] });

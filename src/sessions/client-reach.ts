@@ -112,7 +112,7 @@ export async function ownTurn<P extends { readonly turnId: string }, Q, B>({
 }: ClientRequest<P, Q, B>): Promise<Narrowed<Q, B>> {
   const { agentId, userId, sessionId } = client;
   const [turn] = await sql`
-    select 1 from turns where id = ${params.turnId} and tenant_id = ${tenantId} and agent_id = ${agentId}
+    select /* turn.is_within_reach */ 1 from turns where id = ${params.turnId} and tenant_id = ${tenantId} and agent_id = ${agentId}
       and user_id = ${userId} ${sessionId === null ? sql`` : sql`and session_id = ${sessionId}`}`;
   if (turn === undefined) throw new ApiError("not_found");
   return {};

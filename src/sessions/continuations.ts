@@ -21,13 +21,13 @@ interface ContinuationRow {
 /** Returns a session's latest continuation; null when no turn of it has ever stopped to ask. */
 export async function latestContinuation(sql: AnySql, sessionId: string): Promise<Continuation | null> {
   const [row] = await sql<ContinuationRow[]>`
-    select * from continuations where session_id = ${sessionId} order by created_at desc, id desc limit 1`;
+    select /* continuation.newest */ * from continuations where session_id = ${sessionId} order by created_at desc, id desc limit 1`;
   return row === undefined ? null : showContinuation(row);
 }
 
 /** Returns a continuation that is known to exist. */
 export async function continuationById(sql: AnySql, id: string): Promise<Continuation> {
-  const [row] = await sql<ContinuationRow[]>`select * from continuations where id = ${id}`;
+  const [row] = await sql<ContinuationRow[]>`select /* continuation.read */ * from continuations where id = ${id}`;
   return showContinuation(row as ContinuationRow);
 }
 

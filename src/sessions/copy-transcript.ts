@@ -92,7 +92,7 @@ export async function withCopy<T>(sql: Sql, source: CopySource, use: (copy: Tran
 async function requireRoomFor(sql: Sql, { tenant, sessionId }: CopySource): Promise<void> {
   if (tenant.storedMib === null) return;
   const [session] = await sql<{ bytes: number }[]>`
-    select coalesce(bytes, 0) + pg_column_size(metadata) as bytes from sessions where id = ${sessionId} and tenant_id = ${tenant.id}`;
+    select /* copy.size */ coalesce(bytes, 0) + pg_column_size(metadata) as bytes from sessions where id = ${sessionId} and tenant_id = ${tenant.id}`;
   await requireRoom(sql, tenant, session?.bytes ?? 0);
 }
 
@@ -130,7 +130,7 @@ function beginCopy(sql: Sql, source: CopySource): Promise<TranscriptCopy> {
           ? inner`and turn_id = ${through.turnId}`
           : inner`and id = ${through.messageId}`;
     const [row] = await inner<{ throughSeq: string | null; messages: number; begunAt: Date }[]>`
-      select t.seq::text as through_seq, clock_timestamp() as begun_at,
+      select /* copy.begin */ t.seq::text as through_seq, clock_timestamp() as begun_at,
         (select count(*)::int from messages where session_id = ${source.sessionId} and seq <= t.seq) as messages
       from (select max(seq) as seq from messages where session_id = ${source.sessionId} ${last}) t`;
     const { throughSeq, messages, begunAt } = row as { throughSeq: string | null; messages: number; begunAt: Date };
@@ -149,7 +149,7 @@ function beginCopy(sql: Sql, source: CopySource): Promise<TranscriptCopy> {
  */
 async function lockSource(inner: Tx, { tenant, agentId, sessionId }: CopySource): Promise<void> {
   const [locked] = await inner`
-    select set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)
+    select /* copy.lock */ set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)
     from sessions s where id = ${sessionId} and tenant_id = ${tenant.id} and agent_id = ${agentId}
       and visible and deleted_at is null and exists (select 1 from agents a where a.id = s.agent_id)
     for key share of s`;
@@ -166,7 +166,7 @@ function copyStep(sql: Sql, { sessionId, source }: TranscriptCopy, before: strin
   return tx(sql, async (inner) => {
     await lockSource(inner, source);
     const [step] = await inner<CopiedStep[]>`
-      select coalesce(sum(bytes), 0)::text as bytes, min(seq)::text as first from (
+      select /* copy.next */ coalesce(sum(bytes), 0)::text as bytes, min(seq)::text as first from (
         select seq, bytes, sum(bytes) over (order by seq desc) - bytes as newer from (
           select seq, bytes from messages where session_id = ${source.sessionId} and seq < ${before}::bigint
           order by seq desc limit ${stepRows}
@@ -175,7 +175,7 @@ function copyStep(sql: Sql, { sessionId, source }: TranscriptCopy, before: strin
     const { first } = step as CopiedStep;
     if (first !== null)
       await inner`
-        insert into messages (session_id, seq, id, role, turn_id, content)
+        insert /* copy.messages */ into messages (session_id, seq, id, role, turn_id, content)
         select ${sessionId}, seq, id, role, turn_id, content
         from messages where session_id = ${source.sessionId} and seq >= ${first}::bigint and seq < ${before}::bigint`;
     return step as CopiedStep;
@@ -190,11 +190,11 @@ export async function takeCopy(inner: Tx, copy: TranscriptCopy): Promise<void> {
   const { sessionId, source, throughSeq, messages, begunAt } = copy;
   await lockSource(inner, source);
   const [row] = await inner<{ isWhole: boolean }[]>`
-    select (select count(*) from messages where session_id = ${sessionId} and seq <= ${throughSeq}::bigint) = ${messages}
+    select /* copy.is_whole */ (select count(*) from messages where session_id = ${sessionId} and seq <= ${throughSeq}::bigint) = ${messages}
       and clock_timestamp() < ${new Date(begunAt.getTime() + useWithinMs)} as is_whole`;
   if (throughSeq !== null && row?.isWhole !== true) throw new TranscriptChanged();
   await inner`
-    insert into session_summaries (session_id, upto_seq, text)
+    insert /* copy.summaries */ into session_summaries (session_id, upto_seq, text)
     select ${sessionId}, upto_seq, text from session_summaries
     where session_id = ${source.sessionId} and upto_seq <= ${throughSeq}::bigint`;
   await removeJob(inner, "session.purge", sessionId);

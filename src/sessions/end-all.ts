@@ -43,7 +43,7 @@ export async function endTurnsOf(
   const ended = { queued: 0, running: 0, waiting: 0 };
   const endsUntil = Date.now() + endingMsMax;
   const asksUntil = Date.now() + askingMsMax;
-  const [begun] = await sql<{ now: Date }[]>`select clock_timestamp() as now`;
+  const [begun] = await sql<{ now: Date }[]>`select /* tenant.clock */ clock_timestamp() as now`;
   const all = { tenantId, only, acceptedUntil: begun?.now ?? new Date() };
   for (const pass of passesFor(only.status)) {
     for (;;) {

@@ -36,7 +36,7 @@ export async function forkSession(inner: Tx, copy: TranscriptCopy, request: Fork
   const { tenant, agentId, sessionId, userId, metadata } = request;
   const { sessionId: id, messages, bytes } = copy;
   const { count } = await inner`
-    with agent as materialized (
+    with /* session.fork */ agent as materialized (
       select id from agents where id = ${agentId} and tenant_id = ${tenant.id} for key share
     )
     insert into sessions (id, tenant_id, agent_id, pinned_version, user_id, metadata, visible, message_count, bytes)
@@ -52,12 +52,12 @@ export async function forkSession(inner: Tx, copy: TranscriptCopy, request: Fork
 /** Closes the calls of the last message that have not ended, and gives the session the preview of that message. */
 async function closeLast(inner: Tx, id: string): Promise<void> {
   const [last] = await inner<{ seq: number; content: UiMessage }[]>`
-    select seq, content from messages where session_id = ${id} order by seq desc limit 1`;
+    select /* message.last */ seq, content from messages where session_id = ${id} order by seq desc limit 1`;
   if (last === undefined) return;
   const { seq, content } = last;
   if (content.parts.some(isOpenCall)) {
     const closed = json(inner, closeCalls(content, unendedText));
-    await inner`update messages set content = ${closed} where session_id = ${id} and seq = ${seq}`;
+    await inner`update /* message.close */ messages set content = ${closed} where session_id = ${id} and seq = ${seq}`;
   }
-  await inner`update sessions set last_message_preview = ${previewOf(content)} where id = ${id}`;
+  await inner`update /* session.set_preview */ sessions set last_message_preview = ${previewOf(content)} where id = ${id}`;
 }

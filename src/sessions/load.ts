@@ -19,7 +19,7 @@ export interface TenantLoad {
 /** Returns what a tenant has in the queue and on the workers; null when there is no such tenant. */
 export async function readTenantLoad(sql: AnySql, tenantId: string): Promise<TenantLoad | null> {
   const [load] = await sql<TenantLoad[]>`
-    with turns_of as materialized (
+    with /* tenant.load */ turns_of as materialized (
       select status, parked_at, accepted_at, queued_at, worker_id from turns
       where tenant_id = ${tenantId} and status in ('enqueued', 'queued', 'running', 'waiting')
     )

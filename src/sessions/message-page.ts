@@ -192,7 +192,7 @@ async function readMessages(
   { where, order, rows, inPlace }: { where: SqlPiece; order: SqlPiece; rows: number; inPlace: boolean },
 ): Promise<MessageRow[] | null> {
   const found = await sql`
-    select seq, fits, case when fits and (${inPlace} or page <= ${largePageBytes}) then content end as content from (
+    select /* message.page */ seq, fits, case when fits and (${inPlace} or page <= ${largePageBytes}) then content end as content from (
       select *, sum(bytes) filter (where fits) over () as page from (
         select seq, content, bytes,
           sum(bytes) over (order by ${order}) - max(bytes) over (order by ${order}) <= ${pageBytesMax} as fits

@@ -20,7 +20,7 @@ export function openPage(
     await inner`set transaction isolation level repeatable read, read only`;
     const bytesMax = inPlace ? null : largePageBytes;
     const [anew] = (await inner`
-      select keep_seq, answer is not null, case when ${bytesMax}::int is null or octet_length(answer::text) <= ${bytesMax}::int then answer end
+      select /* turn.read_anew */ keep_seq, answer is not null, case when ${bytesMax}::int is null or octet_length(answer::text) <= ${bytesMax}::int then answer end
       from turns
       where session_id = ${sessionId} and status in ('queued', 'running', 'waiting') and keep_seq is not null`.raw()) as unknown as (Buffer | null)[][];
     const [keepSeq, hasAnswer, answer] = anew ?? [];

@@ -44,15 +44,16 @@ export async function applySettled(inner: Tx, pause: Pause, settled: Settled): P
 async function writeIntoAnswer(inner: Tx, pause: Pause, { decisions, results }: Settled): Promise<void> {
   const { turnId, sessionId, assistantMessageId } = pause;
   const [stored] = await inner<{ kept: UiMessage | null; content: UiMessage | null }[]>`
-    select t.answer as kept, m.content from turns t
+    select /* pause.read_answer */ t.answer as kept, m.content from turns t
     left join messages m on m.session_id = t.session_id and m.id = t.assistant_message_id and m.role = 'assistant'
     where t.id = ${turnId}`;
   const settled = (message: UiMessage) => json(inner, withResults(withDecisions(message, decisions), results));
   // A regeneration's unfinished answer is in the turn's row; the transcript has the previous one.
-  if (stored?.kept != null) await inner`update turns set answer = ${settled(stored.kept)} where id = ${turnId}`;
+  if (stored?.kept != null)
+    await inner`update /* turn.settle_answer */ turns set answer = ${settled(stored.kept)} where id = ${turnId}`;
   else if (stored?.content != null) {
     await inner`
-      update messages set content = ${settled(stored.content)}
+      update /* message.settle */ messages set content = ${settled(stored.content)}
       where session_id = ${sessionId} and id = ${assistantMessageId} and role = 'assistant'`;
   }
 }

@@ -33,7 +33,7 @@ export async function purgeSessions(scope: EraseScope, agentId: string, tenantId
   await eraseGenerations(scope, agentId);
   // What is left had a turn that ran when it was looked for; the turn may have ended meanwhile.
   const [left] = await sql`
-    select 1 from sessions where agent_id = ${agentId} union all
+    select /* purge.is_left */ 1 from sessions where agent_id = ${agentId} union all
     select 1 from turns where agent_id = ${agentId} and session_id is null limit 1`;
   if (left === undefined) return;
   const runAt = new Date(Date.now() + retryAfterMs);
@@ -43,7 +43,7 @@ export async function purgeSessions(scope: EraseScope, agentId: string, tenantId
 /** Sessions of an agent in which every turn has ended. */
 async function findSessions({ sql }: EraseScope, agentId: string): Promise<string[]> {
   const rows = await sql<{ id: string }[]>`
-    select s.id from sessions s where s.agent_id = ${agentId} and s.line = 0 and not exists (
+    select /* purge.find_sessions */ s.id from sessions s where s.agent_id = ${agentId} and s.line = 0 and not exists (
       select 1 from turns t where t.session_id = s.id and t.status in ('queued', 'running', 'waiting'))
     limit ${sessionsPerScan}`;
   return rows.map((row) => row.id);

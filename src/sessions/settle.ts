@@ -125,13 +125,13 @@ async function keepOptions(
 ): Promise<void> {
   if (callerOptions === undefined) return;
   const [asked] = await inner<{ callerOptions: CallerOptions | null }[]>`
-    select coalesce(c.caller_options, (
+    select /* continuation.read_options */ coalesce(c.caller_options, (
       select e.caller_options from continuations e
       where e.turn_id = t.id and e.caller_options is not null order by e.created_at desc, e.id desc limit 1
     ), t.caller_options) as caller_options
     from turns t join continuations c on c.id = ${continuationId} where t.id = ${turnId}`;
   const next = json(inner, callerOptions(asked?.callerOptions ?? null));
-  await inner`update continuations set caller_options = ${next} where id = ${continuationId}`;
+  await inner`update /* continuation.set_options */ continuations set caller_options = ${next} where id = ${continuationId}`;
 }
 
 function checkSettlingBody({ message, messageId, promptId, variables }: TurnBody): void {
@@ -143,7 +143,7 @@ function checkSettlingBody({ message, messageId, promptId, variables }: TurnBody
 /** Returns the session's turn that waits, locked; null when none does. */
 async function waitingPause(inner: Tx, sessionId: string): Promise<Pause | null> {
   const [pause] = await inner<Pause[]>`
-    select session_id, id as turn_id, continuation_id, assistant_message_id from turns
+    select /* pause.find */ session_id, id as turn_id, continuation_id, assistant_message_id from turns
     where session_id = ${sessionId} and status = 'waiting' and cancel_requested_at is null
     for no key update`;
   return pause ?? null;
@@ -153,9 +153,9 @@ async function settleSaid(inner: Tx, request: PauseRequest, pause: Pause): Promi
   const { principal, requestId } = request;
   const { continuationId } = pause;
   const approvals = await inner<ApprovalRow[]>`
-    select * from approvals where continuation_id = ${continuationId} and status = 'pending' order by created_at, id`;
+    select /* approval.pending */ * from approvals where continuation_id = ${continuationId} and status = 'pending' order by created_at, id`;
   const calls = await inner<ClientCallRow[]>`
-    select * from client_calls where continuation_id = ${continuationId} and status = 'pending' order by id`;
+    select /* call.pending */ * from client_calls where continuation_id = ${continuationId} and status = 'pending' order by id`;
   const { decided, results } = request.read(pause, { approvals, calls });
   if (decided.length + results.length === 0) throw new ApiError("session_busy");
   if (decided.length > 0) requireAbility(principal.client, "approvals");
@@ -185,7 +185,7 @@ async function settledPause(inner: Tx, pause: Pause): Promise<SettledPause> {
 async function repeated(inner: Tx, keptId: string | null): Promise<SettledPause> {
   if (keptId === null || keptId.startsWith("turn_")) throw new ApiError("idempotency_key_reused");
   const [pause] = await inner<Pause[]>`
-    select c.session_id, c.turn_id, c.id as continuation_id, t.assistant_message_id
+    select /* pause.of_continuation */ c.session_id, c.turn_id, c.id as continuation_id, t.assistant_message_id
     from continuations c join turns t on t.id = c.turn_id where c.id = ${keptId}`;
   if (pause === undefined) throw keyOfDeleted();
   return settledPause(inner, pause);

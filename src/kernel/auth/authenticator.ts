@@ -111,7 +111,7 @@ export function createAuthenticator(sql: AnySql, config: DashboardJwtConfig): Au
     },
     async knowsOrigin(origin, agentId) {
       const [row] = await sql`
-        select 1 from client_origins
+        select /* origin.find */ 1 from client_origins
         where origin = ${origin} and expires_at > now() ${agentId === null ? sql`` : sql`and agent_id = ${agentId}`} limit 1`;
       return row !== undefined;
     },
@@ -131,7 +131,7 @@ function patternOf(prefix: string): RegExp {
 function keyOwners(sql: AnySql): KeyOwners {
   const find = async (digests: readonly string[]) => {
     const rows = await sql<KeyOwnerRow[]>`
-      select encode(k.digest, 'hex') as digest, k.id as key_id, t.id, t.form, t.subscription, t.usage_credit, t.quota_turns_per_day,
+      select /* key.find */ encode(k.digest, 'hex') as digest, k.id as key_id, t.id, t.form, t.subscription, t.usage_credit, t.quota_turns_per_day,
         t.running_turns, t.queued_turns, t.rate_limit, t.stored_mib, t.monetization, t.deleting_at is not null as deleting, clock_timestamp() as now
       from api_keys k join tenants t on t.id = k.tenant_id
       where k.digest = any(array(select decode(asked, 'hex') from unnest(${digests as string[]}::text[]) asked))
@@ -167,7 +167,7 @@ async function principalOfKey(owners: KeyOwners, recalled: RecalledKeys, keyDige
 function clientTokensOf(sql: AnySql): ClientTokens {
   const find = async (digests: readonly string[]) => {
     const rows = await sql<ClientTokenRow[]>`
-      select encode(c.digest, 'hex') as digest, c.agent_id, c.user_id, c.session_id, c.can, c.origins, t.id, t.form, t.subscription,
+      select /* client_token.find */ encode(c.digest, 'hex') as digest, c.agent_id, c.user_id, c.session_id, c.can, c.origins, t.id, t.form, t.subscription,
         t.usage_credit, t.quota_turns_per_day, t.running_turns, t.queued_turns, t.rate_limit, t.stored_mib, t.monetization,
         t.deleting_at is not null as deleting, clock_timestamp() as now
       from client_tokens c join tenants t on t.id = c.tenant_id

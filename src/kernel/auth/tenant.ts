@@ -47,7 +47,7 @@ export async function findTenant(sql: AnySql, tenantId: string): Promise<Tenant 
 /** Returns a tenant's row by its id; null when there is none (any more). */
 export async function readTenantRow(sql: AnySql, tenantId: string): Promise<TenantRow | null> {
   const [row] = await sql<TenantRow[]>`
-    select id, form, subscription, usage_credit, quota_turns_per_day, running_turns, queued_turns, rate_limit, stored_mib, monetization,
+    select /* tenant.read */ id, form, subscription, usage_credit, quota_turns_per_day, running_turns, queued_turns, rate_limit, stored_mib, monetization,
       deleting_at is not null as deleting, clock_timestamp() as now
     from tenants where id = ${tenantId} and deleted_at is null`;
   return row ?? null;

@@ -64,7 +64,7 @@ export async function eraseTenantKeys(sql: AnySql, tenantId: string, pace: Pace)
   for (;;) {
     pace.step();
     const { count } = await sql`
-      delete from idempotency_keys where (tenant_id, key) in (
+      delete /* idempotency.erase */ from idempotency_keys where (tenant_id, key) in (
         select tenant_id, key from idempotency_keys where tenant_id = ${tenantId} limit ${eraseRowsMax})`;
     if (count < eraseRowsMax) return;
   }

@@ -73,7 +73,7 @@ export async function recallKey(
   key: IdempotencyKey,
 ): Promise<{ turnId: IdOf<"turn"> | null; response: KeptResponse | null } | null> {
   const [row] = await sql<KeyRow[]>`
-    select request_digest, turn_id, status, headers, sealed_body from idempotency_keys
+    select /* idempotency.find */ request_digest, turn_id, status, headers, sealed_body from idempotency_keys
     where tenant_id = ${key.tenantId} and key = ${key.key} and created_at > now() - make_interval(hours => ${idempotencyKeepHours})`;
   if (row === undefined) return null;
   if (!row.requestDigest.equals(key.requestDigest)) throw new ApiError("idempotency_key_reused");
@@ -100,7 +100,7 @@ interface KeyRow {
 
 /** Waits for the key's lock: a repeated turn joins the first one as soon as it is accepted. */
 export async function waitForKey(inner: Tx, key: IdempotencyKey): Promise<void> {
-  await inner`select pg_advisory_xact_lock(hashtextextended(${lockNameOf(key)}, 0))`;
+  await inner`select /* idempotency.lock */ pg_advisory_xact_lock(hashtextextended(${lockNameOf(key)}, 0))`;
 }
 
 /**
@@ -116,7 +116,7 @@ export async function keepTurn(
 ): Promise<void> {
   const resourceIds = hiddenSessionId === null ? null : [hiddenSessionId];
   const { count } = await inner`
-    insert into idempotency_keys as k (tenant_id, key, request_digest, turn_id, resource_ids)
+    insert /* idempotency.store */ into idempotency_keys as k (tenant_id, key, request_digest, turn_id, resource_ids)
     values (${key.tenantId}, ${key.key}, ${key.requestDigest}, ${turnId}, ${resourceIds}::text[])
     on conflict (tenant_id, key) do update set request_digest = excluded.request_digest, turn_id = excluded.turn_id,
       status = null, headers = null, sealed_body = null, owner = null, leased_until = null, made_id = null,
@@ -133,7 +133,7 @@ const sweepBatchRows = 5_000;
 export async function sweepKeys(sql: AnySql): Promise<void> {
   for (;;) {
     const { count } = await sql`
-      delete from idempotency_keys where (tenant_id, key) in (
+      delete /* idempotency.purge */ from idempotency_keys where (tenant_id, key) in (
         select tenant_id, key from idempotency_keys
         where created_at < now() - make_interval(hours => ${idempotencyKeepHours}) limit ${sweepBatchRows})`;
     if (count < sweepBatchRows) return;

@@ -84,7 +84,7 @@ async function reserve(
   owner: string,
 ): Promise<{ madeId: string | null } | undefined> {
   const [row] = await sql<{ madeId: string | null }[]>`
-    insert into idempotency_keys as k (tenant_id, key, request_digest, owner, leased_until)
+    insert /* reservation.take */ into idempotency_keys as k (tenant_id, key, request_digest, owner, leased_until)
     values (${tenantId}, ${key}, ${requestDigest}, ${owner}, now() + ${idempotencyLeaseMs} * interval '1 millisecond')
     on conflict (tenant_id, key) do update set request_digest = excluded.request_digest, owner = excluded.owner,
       leased_until = excluded.leased_until, turn_id = null, status = null, headers = null, sealed_body = null,
@@ -98,14 +98,14 @@ async function reserve(
 
 async function renew(sql: Sql, { tenantId, key }: IdempotencyKey, owner: string): Promise<void> {
   await sql`
-    update idempotency_keys set leased_until = now() + ${idempotencyLeaseMs} * interval '1 millisecond'
+    update /* reservation.renew */ idempotency_keys set leased_until = now() + ${idempotencyLeaseMs} * interval '1 millisecond'
     where tenant_id = ${tenantId} and key = ${key} and owner = ${owner}`;
 }
 
 /** Frees the key of a request that failed. It waits for a commit whose end is unknown, and leaves its response. */
 async function letGo(sql: Sql, { tenantId, key }: IdempotencyKey, owner: string): Promise<void> {
   await sql`
-    with freed as (
+    with /* reservation.free */ freed as (
       delete from idempotency_keys
       where tenant_id = ${tenantId} and key = ${key} and owner = ${owner} and made_id is null
     )
@@ -119,13 +119,13 @@ function reservationOf(sealer: Sealer, key: IdempotencyKey, owner: string, madeI
     madeId,
     remember: async (inner, id) => {
       const { count } = await inner`
-        update idempotency_keys set made_id = ${id} where tenant_id = ${tenantId} and key = ${name} and owner = ${owner}`;
+        update /* reservation.note_made */ idempotency_keys set made_id = ${id} where tenant_id = ${tenantId} and key = ${name} and owner = ${owner}`;
       if (count === 0) throw inProgress();
     },
     keep: async (inner, { status, headers, body }) => {
       const sealedBody = body === null ? null : sealer.seal(body, lockNameOf(key));
       const { count } = await inner`
-        update idempotency_keys set status = ${status}, headers = ${json(inner, headers)}, sealed_body = ${sealedBody},
+        update /* reservation.answer */ idempotency_keys set status = ${status}, headers = ${json(inner, headers)}, sealed_body = ${sealedBody},
           owner = null, leased_until = null, made_id = null, resource_ids = ${resourcesOf(key.path, body)}
         where tenant_id = ${tenantId} and key = ${name} and owner = ${owner}`;
       if (count === 0) throw inProgress();

@@ -21,14 +21,14 @@ export async function addJob<N extends KeyedJobName>(
 ): Promise<void> {
   const { attempts, key } = jobKind(name);
   const id = (payload as Readonly<Record<string, string>>)[key as string] as string;
-  await sql`select graphile_worker.add_job(
+  await sql`select /* job.add */ graphile_worker.add_job(
     ${name}, ${json(sql, payload)}, run_at => ${runAt ?? null}::timestamptz,
     max_attempts => ${attempts}, job_key => ${`${jobKey(name, id)}${keySuffix}`})`;
 }
 
 /** Removes the job of this key, if it waits. */
 export async function removeJob(inner: AnySql, name: KeyedJobName, id: string): Promise<void> {
-  await inner`select graphile_worker.remove_job(${jobKey(name, id)})`;
+  await inner`select /* job.remove */ graphile_worker.remove_job(${jobKey(name, id)})`;
 }
 
 /** An expression for each field of a job's payload. */

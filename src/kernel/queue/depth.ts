@@ -23,7 +23,7 @@ export interface TaskDepth {
  */
 export async function readDepths(sql: AnySql): Promise<TaskDepth[]> {
   return sql<TaskDepth[]>`
-    with due as (
+    with /* gauge.depth */ due as (
       select task_id, count(*)::int as jobs, extract(epoch from now() - min(run_at))::float8 as oldest from (
         (select task_id, run_at from graphile_worker._private_jobs
         where is_available = true and priority = 0 and run_at <= now() order by priority, run_at limit ${queueCountMax})
@@ -49,7 +49,7 @@ export async function readDepths(sql: AnySql): Promise<TaskDepth[]> {
 /** Returns how many worker processes beat, and how many are silent: those are dead or frozen, and the reaper handles them next. */
 export async function countWorkers(sql: AnySql, silentMs: number): Promise<{ beating: number; silent: number }> {
   const [row] = await sql<{ beating: number; silent: number }[]>`
-    select count(*) filter (where not silent)::int as beating, count(*) filter (where silent)::int as silent
+    select /* gauge.workers */ count(*) filter (where not silent)::int as beating, count(*) filter (where silent)::int as silent
     from (select beat_at < now() - ${silentMs} * interval '1 millisecond' as silent from workers limit ${queueCountMax}) w`;
   return row ?? { beating: 0, silent: 0 };
 }

@@ -15,7 +15,7 @@ import { workerDeadMs } from "../limits.ts";
 export async function takeReaperLease(sql: AnySql, workerId: IdOf<"worker">): Promise<boolean> {
   const until = sql`now() + ${workerDeadMs} * interval '1 millisecond'`;
   const rows = await sql`
-    with renewed as (
+    with /* recover.lease */ renewed as (
       update reaper_lease set worker_id = ${workerId}, ends_at = ${until}
       where worker_id = ${workerId} or ends_at < now() returning 1
     ), made as (
@@ -28,5 +28,5 @@ export async function takeReaperLease(sql: AnySql, workerId: IdOf<"worker">): Pr
 
 /** Gives the right back, so that another worker need not wait until it runs out. */
 export async function endReaperLease(sql: AnySql, workerId: IdOf<"worker">): Promise<void> {
-  await sql`update reaper_lease set ends_at = now() where worker_id = ${workerId} and ends_at > now()`;
+  await sql`update /* recover.end_lease */ reaper_lease set ends_at = now() where worker_id = ${workerId} and ends_at > now()`;
 }

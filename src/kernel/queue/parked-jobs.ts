@@ -49,7 +49,7 @@ export async function parkFetched(sql: AnySql, jobs: readonly FetchedJob[]): Pro
   const ids = jobs.map(({ id }) => id);
   const names = jobs.map(({ lockedBy }) => lockedBy);
   await sql`
-    update graphile_worker._private_jobs j set id = default, locked_by = null, locked_at = null,
+    update /* job.park */ graphile_worker._private_jobs j set id = default, locked_by = null, locked_at = null,
       attempts = greatest(0, j.attempts - 1), priority = ${literal(sql, places.parked)}, run_at = j.run_at + ${sql.unsafe(parkedFor)}
     from unnest(${ids}::bigint[], ${names}::text[]) fetched (id, name)
     where j.id = fetched.id and j.locked_by = fetched.name and (j.key is not null or j.attempts < j.max_attempts)`;
@@ -61,7 +61,7 @@ export async function parkFetched(sql: AnySql, jobs: readonly FetchedJob[]): Pro
  */
 export async function parkDue(sql: AnySql, name: JobName, tenantId: string | null): Promise<number> {
   const { count } = await sql`
-    with due as (
+    with /* job.park_due */ due as (
       select id, task_id, payload from graphile_worker._private_jobs
       where is_available = true and priority = 0 and run_at <= now() order by priority, run_at limit ${dueRowsMax}
     ), free as (
@@ -79,7 +79,7 @@ export async function parkDue(sql: AnySql, name: JobName, tenantId: string | nul
 /** Returns the kinds of which jobs are parked: one step in an index for each kind. */
 export async function parkedKinds(sql: AnySql): Promise<string[]> {
   const rows = await sql<{ task: string }[]>`
-    select identifier as task from graphile_worker._private_tasks t where exists (
+    select /* job.kinds_parked */ identifier as task from graphile_worker._private_tasks t where exists (
       select 1 from graphile_worker._private_jobs j where j.task_id = t.id and j.priority = ${literal(sql, places.parked)})`;
   return rows.map(({ task }) => task);
 }
@@ -96,7 +96,7 @@ export async function parkedTenants(sql: AnySql, name: JobName, afterTenant: str
       and ${tenantOf(sql, sql`j`)} ${isFrom ? sql`>=` : sql`>`} ${after}
     order by ${tenantOf(sql, sql`j`)} limit 1)`;
   const rows = await sql<{ tenantId: string }[]>`
-    with recursive kind as (select ${taskIdOf(sql, name)} as id), line as (
+    with /* job.find_parked */ recursive kind as (select ${taskIdOf(sql, name)} as id), line as (
       ${firstAfter(sql`${afterTenant}`, afterTenant === "")}
       union all
       select ${firstAfter(sql`line.tenant_id`, false)} from line where line.tenant_id is not null
@@ -121,7 +121,7 @@ export async function callParked(
   wanted: ReadonlyMap<string, number>,
 ): Promise<CalledJob[]> {
   return sql<CalledJob[]>`
-    with called as materialized (
+    with /* job.call_parked */ called as materialized (
       select p.id, w.tenant_id from unnest(${[...wanted.keys()]}::text[], ${[...wanted.values()]}::int[]) w (tenant_id, jobs)
       cross join lateral (
         select j.id from graphile_worker._private_jobs j

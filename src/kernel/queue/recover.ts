@@ -27,7 +27,7 @@ export function forgetWorkers(
   { names = [], inOrder = false }: Gone = {},
 ): PromiseLike<{ id: IdOf<"worker"> }[]> {
   return sql<{ id: IdOf<"worker"> }[]>`
-    with gone as (
+    with /* recover.workers */ gone as (
       delete from workers w where ${areGone} returning w.id, w.queue_worker_ids
     ), locked as (
       select j.id, j.key is null and j.attempts >= j.max_attempts as is_spent

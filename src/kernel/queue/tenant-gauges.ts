@@ -28,7 +28,7 @@ export async function readTenantTurns(sql: AnySql): Promise<TenantTurns> {
   const oldest = (status: string) => sql`
     select status, tenant_id, parked_at, coalesce(queued_at, accepted_at) as accepted_at from turns where status = ${status} order by turns.accepted_at limit ${turnsMax}`;
   const [row] = await sql<TenantTurns[]>`
-    with counted as materialized ((${oldest("queued")}) union all (${oldest("running")})),
+    with /* gauge.tenants */ counted as materialized ((${oldest("queued")}) union all (${oldest("running")})),
     busiest as (
       select status, tenant_id, count(*)::int as turns,
         row_number() over (partition by status order by count(*) desc, tenant_id) as place

@@ -25,7 +25,7 @@ const tenantsShownMax = 3;
 /** Returns all worker processes, the oldest first. */
 export async function listWorkers(sql: AnySql): Promise<WorkerRecord[]> {
   return sql<WorkerRecord[]>`
-    select w.id as worker_id, w.host, w.pid, w.started_at,
+    select /* worker.list */ w.id as worker_id, w.host, w.pid, w.started_at,
       case when w.beat_at < now() - ${workerDeadMs} * interval '1 millisecond' then 'silent'
         when w.drain_requested_at is not null then 'draining' else 'working' end as state,
       w.slots, coalesce(held.turns, 0) as turns, coalesce(held.tenants, '[]') as tenants,
@@ -45,6 +45,6 @@ export async function listWorkers(sql: AnySql): Promise<WorkerRecord[]> {
 /** Asks a worker to take nothing new; it reads this with its next beat. Returns false when there is no such worker. */
 export async function askToDrain(sql: AnySql, workerId: IdOf<"worker">): Promise<boolean> {
   const { count } = await sql`
-    update workers set drain_requested_at = coalesce(drain_requested_at, now()) where id = ${workerId}`;
+    update /* worker.drain */ workers set drain_requested_at = coalesce(drain_requested_at, now()) where id = ${workerId}`;
   return count > 0;
 }

@@ -22,18 +22,18 @@ export async function beginWith(
   if (copy !== null) await takeCopy(inner, copy);
   // Of no turn of this session: its end, whatever it is, leaves them as they are.
   await inner`
-    insert into messages (session_id, seq, id, role, turn_id, content)
+    insert /* message.begin_with */ into messages (session_id, seq, id, role, turn_id, content)
     select ${sessionId}, coalesce((select max(seq) from messages where session_id = ${sessionId}), 0) + n.place,
       n.message ->> 'id', n.message ->> 'role', ${newId("turn")}, n.message
     from json_array_elements(${json(inner, storable(messages))}) with ordinality as n (message, place)`;
   await inner`
-    update sessions s set message_count = ${(copy?.messages ?? 0) + messages.length}, bytes = ${sessionBytes(inner)}
+    update /* session.count */ sessions s set message_count = ${(copy?.messages ?? 0) + messages.length}, bytes = ${sessionBytes(inner)}
     where id = ${sessionId}`;
 }
 
 /** Returns whether the answer of this turn is the last message of its session, which the caller has locked. */
 export async function isLastAnswer(inner: Tx, sessionId: string, turnId: string): Promise<boolean> {
   const [last] = await inner<{ turnId: string }[]>`
-    select turn_id from messages where session_id = ${sessionId} order by seq desc limit 1`;
+    select /* message.last_turn */ turn_id from messages where session_id = ${sessionId} order by seq desc limit 1`;
   return last?.turnId === turnId;
 }

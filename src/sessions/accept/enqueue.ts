@@ -24,7 +24,7 @@ export interface LineTurn extends NewLineTurn, TenantQueue {
 /** Returns whether a turn of the session is unfinished, or waits in its line. */
 export async function isBusy(sql: AnySql, sessionId: string): Promise<boolean> {
   const [busy] = await sql`
-    select 1 from turns where session_id = ${sessionId} and status in ('queued', 'running', 'waiting')
+    select /* session.is_busy */ 1 from turns where session_id = ${sessionId} and status in ('queued', 'running', 'waiting')
     union all select 1 from sessions where id = ${sessionId} and line > 0 limit 1`;
   return busy !== undefined;
 }
@@ -67,7 +67,7 @@ export async function enqueueTurn(
 /** Locks the session, so that its line changes for nobody else. Throws where it cannot take one more turn. */
 async function takePlace(inner: Tx, turn: LineTurn): Promise<void> {
   const [session] = await inner<{ line: number; isLate: boolean; hasPlace: boolean }[]>`
-    select line, clock_timestamp() >= ${turn.writeBefore} as is_late, true ${andHasPlace(inner, turn)} as has_place from sessions
+    select /* session.lock_line */ line, clock_timestamp() >= ${turn.writeBefore} as is_late, true ${andHasPlace(inner, turn)} as has_place from sessions
     where id = ${turn.sessionId} and ${byKeyOnly(inner, inner`tenant_id`)} = ${turn.tenantId}
       and ${byKeyOnly(inner, inner`agent_id`)} = ${turn.agentId} and deleted_at is null
     for no key update`;

@@ -74,7 +74,7 @@ function insertAll(sql: Sql, turns: readonly PlainTurn[]): PromiseLike<{ turnId:
   });
   const { job, announced } = newTurnJobs(sql, "accepted");
   return sql<{ turnId: string }[]>`
-    with asked as materialized (
+    with /* turn.accept */ asked as materialized (
       select turn_id, tenant_id, agent_id, session_id, kind, new_session::boolean, visible::boolean, pinned_version::int,
         trigger, input::json, assistant_message_id, user_id, metadata::json, request_id, traceparent,
         queued_turns_max::int, is_counted::boolean, key_digest, form, row_number() over (partition by tenant_id) as place

@@ -64,7 +64,8 @@ export async function insertTurn(sql: AnySql, turn: NewTurn): Promise<void> {
 
 /** Throws 409 `session_busy` when turns wait in the line of the session. */
 export async function refuseIfLine(sql: AnySql, sessionId: string | null): Promise<void> {
-  const [waits] = await sql`select 1 from sessions where id = ${sessionId} and deleted_at is null and line > 0`;
+  const [waits] = await sql`
+    select /* line.exists */ 1 from sessions where id = ${sessionId} and deleted_at is null and line > 0`;
   if (waits !== undefined) throw new ApiError("session_busy");
 }
 
@@ -138,21 +139,21 @@ function insertWithAgent(sql: AnySql, turn: PlainTurn) {
   if (turn.newSession) {
     const due = sql`select 1 from agent where clock_timestamp() < ${turn.writeBefore} ${andHasPlace(sql, turn)} ${stands}`;
     return sql`
-      with agent as materialized (${agent(sql`${turn.pinnedVersion}::int`)}), due as (${due}),
+      with /* turn.accept */ agent as materialized (${agent(sql`${turn.pinnedVersion}::int`)}), due as (${due}),
       session as (${newSession(sql, turn)}), ${insertRow(sql, turn, !turn.visible, sql`(select version from agent)`)}`;
   }
   const { id = "" } = turn.input as { readonly id?: string };
   // An id that the session has already is refused by whoever reads why nothing was written.
   const isNew = sql`and not exists (select 1 from messages m where m.session_id = sessions.id and m.id = ${id})`;
   return sql`
-    with session as materialized (${existingSession(sql, turn, { columns: sql`, pinned_version`, conditions: sql`${isNew} ${stands}` })}),
+    with /* turn.accept */ session as materialized (${existingSession(sql, turn, { columns: sql`, pinned_version`, conditions: sql`${isNew} ${stands}` })}),
     agent as materialized (${agent(sql`(select pinned_version from session)`)}),
     ${insertRow(sql, turn, false, sql`(select version from agent)`, sql`where exists (select 1 from agent)`)}`;
 }
 
 function insertWithSession(sql: AnySql, turn: NewTurn) {
   return sql`
-    with due as (${dueRow(sql, turn)}), session as (${newSession(sql, turn)}),
+    with /* turn.accept */ due as (${dueRow(sql, turn)}), session as (${newSession(sql, turn)}),
     ${insertRow(sql, turn, !turn.visible, sql`${turn.agentVersion}`)}`;
 }
 
@@ -184,7 +185,8 @@ function insertIntoSession(sql: AnySql, turn: NewTurn) {
     turn.sessionId === null
       ? sql`select null::text as id, ${turn.userId}::text as user_id where clock_timestamp() < ${turn.writeBefore} ${andHasPlace(sql, turn)}`
       : existingSession(sql, turn);
-  return sql`with session as materialized (${session}), ${insertRow(sql, turn, false, sql`${turn.agentVersion}`)}`;
+  return sql`
+    with /* turn.accept */ session as materialized (${session}), ${insertRow(sql, turn, false, sql`${turn.agentVersion}`)}`;
 }
 
 /** The session's row is locked, so that it cannot be deleted at the same time. */

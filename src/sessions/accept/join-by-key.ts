@@ -18,7 +18,7 @@ export async function joinByKey(sql: AnySql, ctx: Ctx, key: IdempotencyKey): Pro
   const [log] = await logStates(sql, [known.turnId]);
   // What a failed first turn leaves of a session that nobody ever saw is marked as deleted too, and is no client's deletion.
   const [row] = await sql<{ sessionId: IdOf<"session"> | null; deleted: boolean }[]>`
-    select t.session_id, not exists (select 1 from agents a where a.id = t.agent_id)
+    select /* turn.is_there */ t.session_id, not exists (select 1 from agents a where a.id = t.agent_id)
       or t.session_id is not null and (s.id is null or s.deleted_at is not null and s.visible) as deleted
     from turns t left join sessions s on s.id = t.session_id where t.id = ${known.turnId}`;
   if (log === undefined || row === undefined || row.deleted) throw keyOfDeleted();

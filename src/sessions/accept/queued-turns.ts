@@ -74,7 +74,7 @@ export async function inQueueOf<T>(tenantId: string, write: () => Promise<T>): P
 
 /** From here on until the end of the transaction, no other one accepts a turn of a tenant with a limit of its own. */
 export async function lockQueueOf(inner: Tx, tenantId: string): Promise<void> {
-  await inner`select pg_advisory_xact_lock(hashtextextended(${`queued-turns:${tenantId}`}, 0))`;
+  await inner`select /* tenant.lock_queued */ pg_advisory_xact_lock(hashtextextended(${`queued-turns:${tenantId}`}, 0))`;
 }
 
 /** Throws 429 `too_many_turns` while it is known that the tenant has reached the limit which every tenant has. */
@@ -87,7 +87,7 @@ export function refuseWhileFull(sql: Sql, { id, queuedTurns }: Tenant): void {
 export async function refuseIfFull(sql: AnySql, { tenantId, queuedTurnsMax }: QueueLimit): Promise<void> {
   if (queuedTurnsMax === null) return;
   const [row] = await sql<{ queued: number }[]>`
-    select ${countQueued(sql, sql`${tenantId}`, sql`${queuedTurnsMax}`)} as queued`;
+    select /* tenant.count_queued */ ${countQueued(sql, sql`${tenantId}`, sql`${queuedTurnsMax}`)} as queued`;
   if (row === undefined || row.queued < queuedTurnsMax) return;
   if (queuedTurnsMax === queuedTurnsDefault && !("savepoint" in sql)) remember(sql, tenantId);
   throw tooManyTurns();

@@ -26,14 +26,14 @@ export async function findKeepSeq(
   if (target === undefined) throw new ApiError("message_not_found");
   const keepSeq = target.role === "user" ? target.seq : target.seq - 1;
   const [last] = await inner<Pick<Place, "role">[]>`
-    select role from messages where session_id = ${sessionId} and seq <= ${keepSeq} order by seq desc limit 1`;
+    select /* message.last */ role from messages where session_id = ${sessionId} and seq <= ${keepSeq} order by seq desc limit 1`;
   if (last?.role !== "user") throw new ApiError("message_not_found");
   return keepSeq;
 }
 
 async function holds(inner: Tx, sessionId: string | null, messageId: string): Promise<boolean> {
   const [held] = await inner`
-    select 1 from messages where session_id = ${sessionId} and id = ${messageId} and role = 'user' limit 1`;
+    select /* message.exists */ 1 from messages where session_id = ${sessionId} and id = ${messageId} and role = 'user' limit 1`;
   return held !== undefined;
 }
 
@@ -43,9 +43,9 @@ async function holds(inner: Tx, sessionId: string | null, messageId: string): Pr
  */
 export async function lockIdle(inner: Tx, sessionId: string | null): Promise<void> {
   const [session] = await inner<{ line: number }[]>`
-    select line from sessions where id = ${sessionId} and deleted_at is null for no key update`;
+    select /* session.lock */ line from sessions where id = ${sessionId} and deleted_at is null for no key update`;
   const [active] = await inner`
-    select 1 from turns where session_id = ${sessionId} and status in ('queued', 'running', 'waiting')`;
+    select /* session.is_busy */ 1 from turns where session_id = ${sessionId} and status in ('queued', 'running', 'waiting')`;
   if (active !== undefined || (session?.line ?? 0) > 0) throw new ApiError("session_busy");
 }
 
@@ -58,8 +58,8 @@ async function findTarget(
   const [target] =
     messageId === undefined
       ? await inner<Place[]>`
-          select seq, role from messages where session_id = ${sessionId} order by seq desc limit 1`
+          select /* message.last */ seq, role from messages where session_id = ${sessionId} order by seq desc limit 1`
       : await inner<Place[]>`
-          select seq, role from messages where session_id = ${sessionId} and id = ${messageId} order by seq desc limit 1`;
+          select /* message.find */ seq, role from messages where session_id = ${sessionId} and id = ${messageId} order by seq desc limit 1`;
   return target;
 }

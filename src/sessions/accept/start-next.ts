@@ -84,7 +84,7 @@ function queue(ctx: Ctx, turn: FirstInLine, tenant: Tenant, agentVersion: number
   return tx(ctx.sql, async (inner) => {
     // The quota's row before the session's, as when a turn is accepted.
     if (tenant.quotaTurnsPerDay !== null) await countTowardsQuota(inner, tenant.id, tenant.quotaTurnsPerDay);
-    await inner`select 1 from sessions where id = ${sessionId} for no key update`;
+    await inner`select /* session.lock */ 1 from sessions where id = ${sessionId} for no key update`;
     const body = {
       ...(regenerates === null ? {} : { messageId: regenerates }),
       ...(input === null ? {} : { message: input as { id: string; role: "user"; parts: unknown[] } }),

@@ -41,7 +41,7 @@ export async function checkMessageId(
     union all select 1 from turns where session_id = ${sessionId} and status in ('queued', 'running', 'waiting', 'enqueued')
       and trigger = 'submit-message' and input->>'id' = ${message.id}`;
   const [held] = await sql`
-    select 1 from messages where session_id = ${sessionId} and id = ${message.id} ${inLine ? line : sql``} limit 1`;
+    select /* message.exists */ 1 from messages where session_id = ${sessionId} and id = ${message.id} ${inLine ? line : sql``} limit 1`;
   if (held !== undefined) throw invalid("/message/id", "is the id of a message that the session has already");
 }
 

@@ -119,8 +119,8 @@ async function acceptInTransaction(
     const lookUp = () =>
       tx(sql, async (inner) => {
         if (key !== null) await waitForKey(inner, key);
-        await inner`select 1 from sessions where id = ${sessionId} for no key update`;
-        return inner`select 1 from turns where id = ${turn.turnId}`;
+        await inner`select /* session.lock */ 1 from sessions where id = ${sessionId} for no key update`;
+        return inner`select /* turn.exists */ 1 from turns where id = ${turn.turnId}`;
       });
     const limitMs = Math.max(lookUpMs, databaseWaitMs - (Date.now() - startedAt));
     const found = await retryWhileUnavailable(lookUp, { limitMs }).catch(() => []);
@@ -135,7 +135,7 @@ async function acceptInTransaction(
  */
 export async function countTowardsQuota(inner: Tx, tenantId: string, quota: number): Promise<void> {
   const rows = await inner`
-    insert into turn_quota_days as q (tenant_id, day, turns)
+    insert /* quota.count */ into turn_quota_days as q (tenant_id, day, turns)
     select ${tenantId}, (now() at time zone 'UTC')::date, 1 where ${quota} > 0
     on conflict (tenant_id, day) do update set turns = q.turns + 1 where q.turns < ${quota}
     returning turns`;

@@ -40,7 +40,7 @@ export async function expirePauses({ sql, log }: Ctx): Promise<void> {
 /** Returns pauses that are over, the oldest of each tenant; those that nobody can end yet keep none from the others. */
 function findExpired(sql: AnySql): PromiseLike<Pause[]> {
   return sql<Pause[]>`
-    select distinct p.* from (${expiredIn(sql, sql`approvals`)} union all ${expiredIn(sql, sql`client_calls`)}) p`;
+    select /* pause.find_expired */ distinct p.* from (${expiredIn(sql, sql`approvals`)} union all ${expiredIn(sql, sql`client_calls`)}) p`;
 }
 
 function expiredIn(sql: AnySql, table: ReturnType<AnySql>) {
@@ -60,7 +60,7 @@ function expirePause(sql: Sql, pause: Pause): Promise<boolean> {
   const { turnId, continuationId } = pause;
   return tx(sql, async (inner) => {
     const [waiting] = await inner`
-      select 1 from turns
+      select /* turn.lock_waiting */ 1 from turns
       where id = ${turnId} and status = 'waiting' and continuation_id = ${continuationId} and cancel_requested_at is null
       for no key update skip locked`;
     if (waiting === undefined) return false;

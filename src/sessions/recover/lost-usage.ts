@@ -42,7 +42,7 @@ export async function lostUsage(
   { logId, attempt, hasShown, from = 1, upTo = null }: LostLog,
 ): Promise<TurnUsage> {
   const [row] = await sql<LostRow[]>`
-    select v.provider_id, p.provider_type, v.config ->> 'model' as model, t.model_calls - t.calls_before as written,
+    select /* turn.read_usage */ v.provider_id, p.provider_type, v.config ->> 'model' as model, t.model_calls - t.calls_before as written,
       coalesce(octet_length(v.config ->> 'instructions'), 0) + coalesce(octet_length(z.text), 0)
         + coalesce(octet_length(${withoutPictures("t.input")}), 0) + coalesce((
           select sum(octet_length(${withoutPictures("m.content")})) from (

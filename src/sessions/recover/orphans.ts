@@ -50,7 +50,7 @@ const sealPatienceMs = 7_000;
  */
 export function findOrphans(sql: Sql): PromiseLike<OrphanRow[]> {
   return sql<OrphanRow[]>`
-    with held as materialized (
+    with /* recover.find_orphans */ held as materialized (
       select (classid::bigint << 32) | objid::bigint as key from pg_locks
       where locktype = 'advisory' and objsubid = 1 and granted
         and database = (select oid from pg_database where datname = current_database())
@@ -147,7 +147,7 @@ function logOf({ id, continuationId, logAttempt }: OrphanRow): LogKey {
 /** Returns the decisions on the calls that this turn's last continuation waited for. */
 async function readDecisions(sql: Sql, turnId: string): Promise<CallDecision[]> {
   return sql<CallDecision[]>`
-    select tool_call_id, a.status = 'approved' as approved, reason
+    select /* approval.read_decided */ tool_call_id, a.status = 'approved' as approved, reason
     from turns t join approvals a on a.continuation_id = t.continuation_id and a.status <> 'pending'
     where t.id = ${turnId}`;
 }

@@ -66,7 +66,7 @@ export class Reaper {
   async #look(): Promise<Found> {
     const { sql } = this.#ctx;
     const [found] = await sql<[Found]>`
-      select exists (select 1 from workers w where ${this.#isFrozen()}) as frozen,
+      select /* recover.look */ exists (select 1 from workers w where ${this.#isFrozen()}) as frozen,
         exists (select 1 from workers w where ${isDead(sql)}) as dead,
         (select true from turns where ${isToCancel(sql)} order by cancel_requested_at limit 1) is not null as canceled,
         (select true from sessions where line > 0 and ${isLostLine(sql)} order by id limit 1) is not null as lines,
@@ -82,7 +82,7 @@ export class Reaper {
   async #endFrozenWorkers(): Promise<void> {
     const { sql, log } = this.#ctx;
     const frozen = await sql<{ id: IdOf<"worker">; ended: number }[]>`
-      select w.id, count(pg_terminate_backend(a.pid))::int as ended
+      select /* recover.end_frozen */ w.id, count(pg_terminate_backend(a.pid))::int as ended
       from workers w join pg_stat_activity a on a.application_name = w.application_name and a.datname = current_database()
       where ${this.#isFrozen()}
       group by w.id`;
@@ -124,7 +124,7 @@ export class Reaper {
   async #endCanceled(): Promise<void> {
     const { sql } = this.#ctx;
     const canceled = await sql<{ id: IdOf<"turn">; attempt: number; continuationId: IdOf<"continuation"> | null }[]>`
-      select id, attempt, continuation_id from turns
+      select /* recover.find_canceled */ id, attempt, continuation_id from turns
       where ${isToCancel(sql)} limit ${reapBatchRows}`;
     for (const { id, attempt, continuationId } of canceled) {
       const statuses = ["enqueued", "queued", "waiting"] as const;
@@ -146,7 +146,7 @@ export class Reaper {
   async #enqueueAgain(): Promise<void> {
     const { sql, log } = this.#ctx;
     const enqueued = await sql<{ id: IdOf<"turn"> }[]>`
-      with silent as (${silentTurns(sql)})
+      with /* recover.requeue_silent */ silent as (${silentTurns(sql)})
       select id, ${addTurnJob(sql)} from silent`;
     for (const turn of enqueued) {
       reaperActions.inc({ action: "turn_rung" });

@@ -355,7 +355,7 @@ export class Actor {
    */
   async #lockAgain(pidBefore: number): Promise<void> {
     await this.#sql`
-      select pg_terminate_backend(pid) from pg_stat_activity
+      select /* worker.end_connection */ pg_terminate_backend(pid) from pg_stat_activity
       where pid = ${pidBefore} and application_name = ${this.applicationName} and pid <> pg_backend_pid()`;
     const expiresAt = Date.now() + lockWaitMs;
     let foreign = await lockMissing(this.#sql, this.#lockKeys);

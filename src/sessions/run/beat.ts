@@ -35,7 +35,7 @@ export interface BeatRow {
 export async function writeBeat(sql: Sql, beat: Beat): Promise<BeatRow> {
   const { workerId, applicationName, queueNames, slots, hasRoom, listens, turnIds } = beat;
   const [row] = await sql<[BeatRow]>`
-      with beat as (
+      with /* worker.beat */ beat as (
         insert into workers (id, application_name, queue_worker_ids, host, pid, slots, has_room, listens)
         values (${workerId}, ${applicationName}, ${queueNames as string[]}, ${hostname()}, ${process.pid}, ${slots}, ${hasRoom}, ${listens})
         on conflict (id) do update set beat_at = now(), queue_worker_ids = excluded.queue_worker_ids, has_room = excluded.has_room,

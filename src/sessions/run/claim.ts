@@ -129,10 +129,10 @@ export async function claimCounted(
 ): Promise<Claim> {
   sendReleases(lockSql);
   const [held] = await lockSql<{ locked: boolean }[]>`
-    select ${tryLock(lockSql, lockSql`${asked.lockKey}::text`)} as locked`;
+    select /* turn.lock */ ${tryLock(lockSql, lockSql`${asked.lockKey}::text`)} as locked`;
   if (held?.locked !== true) return busyOrGone(lockSql, asked.turnId);
   const [row] = await tx(sql, async (inner) => {
-    await inner`select pg_advisory_xact_lock(hashtextextended(${`running-turns:${asked.tenantId}`}, 0))`;
+    await inner`select /* tenant.lock_running */ pg_advisory_xact_lock(hashtextextended(${`running-turns:${asked.tenantId}`}, 0))`;
     const room = inner`(
       select n.running_turns is null or ${runningTurns(inner, inner`n.id`, inner`n.running_turns`)} < n.running_turns
       from tenants n where n.id = asked.tenant_id)`;
@@ -157,7 +157,7 @@ function readClaims(
   const [{ way }] = all as [AskedClaim];
   const texts = (of: (asked: AskedClaim) => string) => sql`${all.map(of)}::text[]`;
   return sql<ClaimRow[]>`
-    with asked as materialized (
+    with /* turn.claim */ asked as materialized (
       select * from unnest(${texts(({ turnId }) => turnId)}, ${texts(({ lockKey }) => lockKey)}, ${texts(({ tenantId }) => tenantId)})
         as a (turn_id, lock_key, tenant_id)
       limit ${all.length}
@@ -193,7 +193,7 @@ export async function busyOrGone(sql: AnySql, turnId: string): Promise<"busy" | 
 
 async function isQueued(sql: AnySql, turnId: string): Promise<boolean> {
   const rows =
-    await sql`select 1 from turns where id = ${turnId} and status = 'queued' and cancel_requested_at is null`;
+    await sql`select /* turn.is_queued */ 1 from turns where id = ${turnId} and status = 'queued' and cancel_requested_at is null`;
   return rows.length > 0;
 }
 

@@ -186,9 +186,9 @@ async function saveSummary(
   await tx(sql, async (inner) => {
     // The lock keeps a worker that was thought to be lost from writing beside the session's deletion. What was erased before it is
     // seen by the next statement only.
-    await inner`select 1 from sessions where id = ${sessionId} for key share`;
+    await inner`select /* session.lock_summary */ 1 from sessions where id = ${sessionId} for key share`;
     await inner`
-      insert into session_summaries (session_id, upto_seq, text)
+      insert /* summary.store */ into session_summaries (session_id, upto_seq, text)
       select s.id, ${made.uptoSeq}::bigint, ${made.text}::text from sessions s
       join turns t on t.id = ${claim.id} and t.attempt = ${claim.attempt} and t.status = 'running'
       where s.id = ${sessionId} and s.deleted_at is null

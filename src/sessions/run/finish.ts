@@ -70,12 +70,12 @@ function finish(
 ): PromiseLike<EndedRow[]> {
   if (parts.isQuiet)
     return sql<EndedRow[]>`
-      with ${move} ${writeMessages(sql, outcome, parts, values)} ${updateSession(sql, outcome, parts, values)},
+      with /* turn.end */ ${move} ${writeMessages(sql, outcome, parts, values)} ${updateSession(sql, outcome, parts, values)},
         ${bookUsage(sql, values, parts.splits)} ${values.spent}
       select id, kind from ended`;
   const rings = parts.ends && parts.inSession;
   return sql<EndedRow[]>`
-    with ${move}
+    with ${parts.ends ? sql`/* turn.end */` : sql`/* turn.ask */`} ${move}
     ${parts.cuts ? cutTranscript(sql) : sql``}
     ${parts.undoes ? undoMessages(sql) : sql``}
     ${writeMessages(sql, outcome, parts, values)}

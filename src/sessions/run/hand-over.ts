@@ -83,7 +83,7 @@ export function addInboxJob(sql: AnySql) {
 /** Enqueues the delivery of a session's approval cards, after one of its approvals was decided. Does nothing for a session without a chat. */
 export async function enqueueCards(sql: AnySql, sessionId: string): Promise<void> {
   await sql`
-    with thread as materialized (
+    with /* chat.add_delivery */ thread as materialized (
       select th.id as thread_id, c.tenant_id from chat_threads th join chat_connections c on c.id = th.connection_id
       where th.session_id = ${sessionId})
     select (${addDeliverJob(sql)}).id from thread`;

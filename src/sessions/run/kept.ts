@@ -25,13 +25,16 @@ interface KeptTurn {
 
 /** Returns what whoever cancelled a turn first wants to keep of it. */
 export async function keepOf(sql: AnySql, turnId: string): Promise<CancelKeep> {
-  const [row] = await sql<{ keep: CancelKeep | null }[]>`select cancel_keep as keep from turns where id = ${turnId}`;
+  const [row] = await sql<
+    { keep: CancelKeep | null }[]
+  >`select /* turn.read_keep */ cancel_keep as keep from turns where id = ${turnId}`;
   return row?.keep ?? "nothing";
 }
 
 /** Returns whether somebody has asked a turn to stop. */
 export async function isToStop(sql: AnySql, turnId: string): Promise<boolean> {
-  const rows = await sql`select 1 from turns where id = ${turnId} and cancel_requested_at is not null`;
+  const rows =
+    await sql`select /* turn.is_canceled */ 1 from turns where id = ${turnId} and cancel_requested_at is not null`;
   return rows.length > 0;
 }
 
@@ -79,7 +82,7 @@ export async function readKeptTurn(
   turnId: string,
 ): Promise<(KeptTurn & { readonly assistantMessageId: string; readonly reached: UiMessage | null }) | null> {
   const [row] = await sql<(KeptTurn & { assistantMessageId: string; reached: UiMessage | null })[]>`
-    select t.input, t.session_id, t.continuation_id, t.keep_seq, t.assistant_message_id,
+    select /* turn.read_kept */ t.input, t.session_id, t.continuation_id, t.keep_seq, t.assistant_message_id,
       case when t.continuation_id is not null then coalesce(t.answer, m.content) end as reached
     from turns t
     left join messages m on t.keep_seq is null and m.session_id = t.session_id and m.id = t.assistant_message_id and m.role = 'assistant'

@@ -53,7 +53,7 @@ export async function lostOutcome(
 ): Promise<TurnOutcome> {
   const failed = outcomeWithoutMessages("failed", error, usage);
   const [row] = await sql<LostRow[]>`
-    select t.session_id, t.continuation_id, t.keep_seq, t.input, t.assistant_message_id, coalesce(t.answer, m.content) as stored,
+    select /* turn.read_lost */ t.session_id, t.continuation_id, t.keep_seq, t.input, t.assistant_message_id, coalesce(t.answer, m.content) as stored,
       coalesce((
         select json_agg(json_build_object('toolCallId', a.tool_call_id, 'approved', a.status = 'approved', 'reason', a.reason))
         from approvals a where a.continuation_id = t.continuation_id and a.status <> 'pending'
@@ -78,7 +78,7 @@ export async function lostOutcome(
 export async function storedLostOutcome(sql: AnySql, turnId: string, end: LostEnd): Promise<TurnOutcome> {
   const { error = workerLost, usage } = end;
   const [row] = await sql<{ mayHaveRun: boolean }[]>`
-    select tool_events is not null as may_have_run from turns where id = ${turnId} and steps_done > 0`;
+    select /* turn.may_have_run */ tool_events is not null as may_have_run from turns where id = ${turnId} and steps_done > 0`;
   if (row === undefined) return outcomeWithoutMessages("failed", error, usage);
   const progress = { saved: await readCheckpoints(sql, turnId), broken: [], events: 0, mayHaveRun: row.mayHaveRun };
   return lostOutcome(sql, turnId, { ...end, progress });

@@ -109,7 +109,7 @@ export async function canceledOutcome(
 /** Returns the session's preview as it is without this turn's messages. */
 async function previewWithout(sql: AnySql, turnId: string): Promise<string> {
   const [last] = await sql<{ content: UiMessage }[]>`
-    select m.content from turns t join messages m on m.session_id = t.session_id and m.turn_id <> t.id
+    select /* turn.read_answer_before */ m.content from turns t join messages m on m.session_id = t.session_id and m.turn_id <> t.id
     where t.id = ${turnId} order by m.seq desc limit 1`;
   return last === undefined ? "" : previewOf(last.content);
 }

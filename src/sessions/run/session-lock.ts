@@ -39,7 +39,7 @@ export function sendReleases(lockSql: Sql): void {
   if (releases === undefined) return;
   waiting.delete(lockSql);
   const { lockKeys, sent } = releases;
-  lockSql`select pg_advisory_unlock(hashtextextended(key, 0)) from unnest(${lockKeys}::text[]) key`.then(
+  lockSql`select /* turn.unlock */ pg_advisory_unlock(hashtextextended(key, 0)) from unnest(${lockKeys}::text[]) key`.then(
     () => sent.resolve(),
     sent.reject,
   );
@@ -48,7 +48,7 @@ export function sendReleases(lockSql: Sql): void {
 /** Takes those locks that this connection does not hold. Returns the keys whose lock another connection holds. */
 export async function lockMissing(lockSql: Sql, keys: readonly string[]): Promise<ReadonlySet<string>> {
   const rows = await lockSql<{ key: string; locked: boolean }[]>`
-    select key, pg_try_advisory_lock(hashtextextended(key, 0)) as locked from unnest(${keys as string[]}::text[]) key
+    select /* turn.lock_again */ key, pg_try_advisory_lock(hashtextextended(key, 0)) as locked from unnest(${keys as string[]}::text[]) key
     where not exists (
       select 1 from pg_locks where locktype = 'advisory' and objsubid = 1 and pid = pg_backend_pid()
         and ((classid::bigint << 32) | objid::bigint) = hashtextextended(key, 0)

@@ -31,7 +31,7 @@ interface HandedBackRow {
  */
 export async function shownOfQueued(ctx: Pick<Ctx, "sql" | "relay">, sessionId: string): Promise<ShownAnswer | null> {
   const [row] = await ctx.sql<HandedBackRow[]>`
-    select t.id, coalesce(c.id, t.id) as log_id, t.attempt, t.step_events, t.tool_events,
+    select /* turn.read_shown */ t.id, coalesce(c.id, t.id) as log_id, t.attempt, t.step_events, t.tool_events,
       case when c.id is null then t.log_attempt else c.log_attempt end as log_attempt
     from turns t left join continuations c on c.id = t.continuation_id
     where t.session_id = ${sessionId} and t.status = 'queued' and t.steps_done > 0

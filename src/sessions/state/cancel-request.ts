@@ -38,7 +38,7 @@ export async function requestCancel(
   const unfinished =
     turnId === null ? sql`('queued', 'running', 'waiting')` : sql`('enqueued', 'queued', 'running', 'waiting')`;
   const [turn] = await sql<StoppingTurn[]>`
-    update turns set cancel_requested_at = coalesce(cancel_requested_at, now()),
+    update /* turn.cancel */ turns set cancel_requested_at = coalesce(cancel_requested_at, now()),
       cancel_keep = case when cancel_requested_at is null then ${keep} else coalesce(cancel_keep, 'nothing') end
     where session_id = ${sessionId} and status in ${unfinished}
       ${turnId === null ? sql`` : sql`and id = ${turnId}`}
@@ -79,7 +79,7 @@ export async function requestCancelOfMany(
   // Written out, because only then the index of the unfinished turns is found.
   const found = statuses === "active" ? sql`('queued', 'running', 'waiting')` : sql`(${sql.unsafe(`'${statuses}'`)})`;
   return sql<StoppingTurn[]>`
-    with found as (
+    with /* turn.cancel_many */ found as (
       select id from turns
       where tenant_id = ${tenantId} and status in ${found} and cancel_requested_at is null
         and accepted_at <= ${acceptedUntil} ${agentId === undefined ? sql`` : sql`and agent_id = ${agentId}`}
@@ -96,5 +96,5 @@ export async function requestCancelOfMany(
 /** Asks the turns of a tenant that wait for a person to stop; the reaper ends and meters them. */
 export async function requestCancelOfWaiting(sql: AnySql, tenantId: string): Promise<void> {
   await sql`
-    update turns set cancel_requested_at = coalesce(cancel_requested_at, now()) where tenant_id = ${tenantId} and status = 'waiting'`;
+    update /* turn.cancel_waiting */ turns set cancel_requested_at = coalesce(cancel_requested_at, now()) where tenant_id = ${tenantId} and status = 'waiting'`;
 }

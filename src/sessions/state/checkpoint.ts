@@ -43,7 +43,7 @@ export async function writeCheckpoint(
   { chunks, events, usage, record }: CompletedStep,
 ): Promise<{ credit: number | null; isGone: boolean }> {
   const [row] = await sql<{ credit: number | null; isGone: boolean }[]>`
-    with stepped as (
+    with /* turn.step */ stepped as (
       update turns set steps_done = steps_done + 1, step_events = ${events}, tool_events = null, crashes = 0,
         attempts_before = attempt - 1, calls_before = model_calls + ${usage.modelCalls}, ${recordSteps(sql, record)} ${addUsage(sql, usage)}
       where id = ${turnId} and attempt = ${attempt} and status = 'running' and steps_done = ${stepsDone}
@@ -60,7 +60,7 @@ export async function writeCheckpoint(
 /** Returns the chunks of a turn's completed steps since it began, or since its last continuation did. */
 export async function readCheckpoints(sql: AnySql, turnId: string): Promise<UIMessageChunk[]> {
   const rows = await sql<{ chunks: UIMessageChunk[] }[]>`
-    select chunks from turn_checkpoints where turn_id = ${turnId} order by step`;
+    select /* checkpoint.read */ chunks from turn_checkpoints where turn_id = ${turnId} order by step`;
   return rows.flatMap(({ chunks }) => chunks);
 }
 
@@ -76,7 +76,7 @@ interface NewLog {
 export async function noteNewLog(sql: AnySql, { turnId, continuationId, attempt, events }: NewLog): Promise<boolean> {
   const own = continuationId === null ? sql`, log_attempt = attempt, log_after_loss = true` : sql``;
   const rows = await sql`
-    with moved as (
+    with /* checkpoint.note_events */ moved as (
       update turns set step_events = ${events} ${own} where id = ${turnId} and attempt = ${attempt} and status = 'running'
       returning continuation_id
     ), log as (

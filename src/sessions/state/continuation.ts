@@ -80,7 +80,7 @@ export function askMove(sql: AnySql, outcome: TurnOutcome) {
  */
 export function decideMove(sql: AnySql, approvalId: string, { approved, reason, decidedBy, name }: ApprovalDecision) {
   return sql`
-      update approvals set status = ${approved ? "approved" : "denied"}, reason = ${reason}, decided_at = now(),
+      update /* approval.decide */ approvals set status = ${approved ? "approved" : "denied"}, reason = ${reason}, decided_at = now(),
         decided_by = ${json(sql, decidedBy)}, decided_by_name = ${name}
       where id = ${approvalId} and status = 'pending' returning *`;
 }
@@ -88,7 +88,7 @@ export function decideMove(sql: AnySql, approvalId: string, { approved, reason, 
 /** Returns the statement of the move *expire*, which returns the rows of the approvals that nobody decided in time. */
 export function expireMove(sql: AnySql, continuationId: string) {
   return sql`
-      update approvals set status = 'denied', reason = ${expiredReason}, decided_at = now(), decided_by = ${json(sql, systemActor)}
+      update /* approval.expire */ approvals set status = 'denied', reason = ${expiredReason}, decided_at = now(), decided_by = ${json(sql, systemActor)}
       where continuation_id = ${continuationId} and status = 'pending' returning *`;
 }
 
@@ -98,28 +98,28 @@ export function expireMove(sql: AnySql, continuationId: string) {
  */
 export function settleMove(sql: AnySql, callId: string, good: boolean) {
   return sql`
-      update client_calls set status = ${good ? "done" : "failed"}, settled_at = now()
+      update /* call.settle */ client_calls set status = ${good ? "done" : "failed"}, settled_at = now()
       where id = ${callId} and status = 'pending' returning *`;
 }
 
 /** Returns the same as `expireMove` for calls of client tools. */
 export function expireCallsMove(sql: AnySql, continuationId: string) {
   return sql`
-      update client_calls set status = 'failed', settled_at = now()
+      update /* call.expire */ client_calls set status = 'failed', settled_at = now()
       where continuation_id = ${continuationId} and status = 'pending' returning *`;
 }
 
 /** Returns whether a continuation waits for nothing any more: each approval is decided, and each call of a client tool has its result. */
 export async function isSettled(sql: AnySql, continuationId: string): Promise<boolean> {
   const [row] = await sql<{ waits: boolean }[]>`
-    select exists (select 1 from approvals where continuation_id = ${continuationId} and status = 'pending')
+    select /* continuation.is_open */ exists (select 1 from approvals where continuation_id = ${continuationId} and status = 'pending')
       or exists (select 1 from client_calls where continuation_id = ${continuationId} and status = 'pending') as waits`;
   return row?.waits === false;
 }
 
 /** The move *resume*: nothing is left to wait for. */
 export async function queueContinuation(sql: AnySql, continuationId: string): Promise<void> {
-  await sql`update continuations set status = 'queued' where id = ${continuationId} and status = 'waiting'`;
+  await sql`update /* continuation.queue */ continuations set status = 'queued' where id = ${continuationId} and status = 'waiting'`;
 }
 
 /** Returns the statement of the move *claim*, to be used as a CTE. It reads `claimed`, the turn's row. */

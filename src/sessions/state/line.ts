@@ -46,7 +46,7 @@ export interface NewLineTurn {
 export async function enqueueMove(inner: Tx, turn: NewLineTurn, place: "first" | "last"): Promise<boolean> {
   const at = place === "first" ? inner`min(line_place), 0) - 1` : inner`max(line_place), 0) + 1`;
   const [row] = await inner<{ isHeld: boolean }[]>`
-    with home as (
+    with /* turn.enqueue */ home as (
       update sessions s set line = line + 1 where id = ${turn.sessionId}
       returning s.id, s.user_id, s.visible, coalesce(s.pinned_version, (select version from agents a where a.id = s.agent_id), 0) as version
     )
@@ -86,7 +86,7 @@ export interface FirstInLine {
 /** Returns the first turn of a session's line; null when nobody waits, or an unfinished turn holds the line. */
 export async function firstInLine(sql: AnySql, sessionId: string): Promise<FirstInLine | null> {
   const [turn] = await sql<FirstInLine[]>`
-    select t.id, t.tenant_id, t.agent_id, t.session_id, s.user_id, s.pinned_version, s.deleted_at is not null as is_deleted,
+    select /* line.first */ t.id, t.tenant_id, t.agent_id, t.session_id, s.user_id, s.pinned_version, s.deleted_at is not null as is_deleted,
       t.kind, t.trigger, t.input, t.regenerates, t.request_id, t.accepted_at,
       t.cancel_requested_at is not null or t.kind = 'chat' and not exists (
         select 1 from chat_threads th join chat_connections c on c.id = th.connection_id
@@ -116,7 +116,7 @@ export interface LineStart {
 export async function startMove(inner: Tx, { turnId, agentVersion, keepSeq, isCounted }: LineStart): Promise<boolean> {
   const { job, announced } = newTurnJobs(inner, "started");
   const rows = await inner`
-    with started as (
+    with /* turn.start */ started as (
       update turns t set status = 'queued', queued_at = now(), agent_version = ${agentVersion}, keep_seq = ${keepSeq}::bigint,
         trigger = case when ${keepSeq}::bigint is null then 'submit-message' else trigger end,
         input = case when ${keepSeq}::bigint is null then input end,
@@ -142,9 +142,9 @@ export async function requestCancelOfLine(
   { keep, limit }: { readonly keep: CancelKeep; readonly limit: number | null },
 ): Promise<StoppingTurn[]> {
   // Locked in this order, as whoever cancels turns of an agent or a tenant does.
-  await inner`select 1 from turns where session_id = ${sessionId} and status = 'enqueued' order by id for no key update`;
+  await inner`select /* line.lock */ 1 from turns where session_id = ${sessionId} and status = 'enqueued' order by id for no key update`;
   return inner<StoppingTurn[]>`
-    with asked as (
+    with /* line.cancel */ asked as (
       update turns set cancel_requested_at = coalesce(cancel_requested_at, now()),
         cancel_keep = case when cancel_requested_at is null then ${keep} else coalesce(cancel_keep, 'nothing') end
       where id in (
@@ -173,7 +173,7 @@ export function isLostLine(sql: AnySql): postgres.Fragment {
 /** Adds the job of lines that no unfinished turn holds and that have none. Returns their sessions. */
 export async function ringLostLines(sql: AnySql, limit: number): Promise<{ id: IdOf<"session"> }[]> {
   return sql<{ id: IdOf<"session"> }[]>`
-    with lost as materialized (
+    with /* line.ring_lost */ lost as materialized (
       select id as session_id, tenant_id from sessions where line > 0 and ${isLostLine(sql)} limit ${limit}
     )
     select session_id as id, (${addJobSql(sql, "session.next", { sessionId: sql`session_id`, tenantId: sql`tenant_id` })}).id as job from lost`;

@@ -39,7 +39,7 @@ export function hasOlderParkedSql(sql: AnySql): postgres.Fragment {
  */
 export async function parkTurns(sql: AnySql, turnIds: readonly string[]): Promise<void> {
   await sql`
-    with parked as (
+    with /* turn.park */ parked as (
       update turns set parked_at = now()
       where id = any(${[...turnIds].sort()}) and status = 'queued' and parked_at is null
       returning tenant_id
@@ -83,7 +83,7 @@ export async function findParked(
   { afterTenant, tenantsMax, turnsMax }: ParkedQuestion,
 ): Promise<ParkedTenant[]> {
   return sql<ParkedTenant[]>`
-    with recursive line as (
+    with /* turn.find_parked */ recursive line as (
       (select p.tenant_id from turns p where ${isParked(sql, sql`p`)} and p.tenant_id > ${afterTenant} order by p.tenant_id limit 1)
       union all
       select (

@@ -72,7 +72,7 @@ export async function pendingTexts(
   bytesMax: number | null,
 ): Promise<readonly Uint8Array[] | null> {
   const rows = (await sql`
-    select case when ${bytesMax}::int is null or whole <= ${bytesMax}::int then said end from (
+    select /* turn.read_question */ case when ${bytesMax}::int is null or whole <= ${bytesMax}::int then said end from (
       select said, place, sum(octet_length(said::text)) over () as whole from (${weighedTurnsSql(sql, sessionId)}) weighed
       where said is not null and bytes <= ${pendingBytesMax}
     ) fitting order by place`.raw()) as unknown as (Buffer | null)[][];

@@ -103,7 +103,7 @@ async function readRow(sql: Sql, turnId: string, cached: CachedTranscript | null
   // The parameters are a row: with their values Postgres thought each plan better than one for all, and planned for 0.6 ms each time.
   // The check is materialized, or each part that needs it would make it anew.
   const [row] = await sql<LongRow[]>`
-    with asked as materialized (
+    with /* history.read */ asked as materialized (
       select ${turnId}::text as id, ${afterSeq}::bigint as after_seq, ${uptoSeq}::bigint as upto_seq, ${lastTurnId}::text as turn_id, ${count}::int as count
     ), home as materialized (
       select s.metadata, s.message_count, z.upto_seq, z.text as summary, t.session_id, t.keep_seq, t.continuation_id, c.upto_seq as cached_seq,
@@ -167,7 +167,7 @@ function readPages(
 ): PromiseLike<TranscriptPage[]> {
   const extendsNewest = continuationId !== null && keepSeq === null;
   return sql<TranscriptPage[]>`
-    select json_agg(seq order by seq) as seqs, json_agg(content order by seq) as messages, max(whole) as whole
+    select /* history.page */ json_agg(seq order by seq) as seqs, json_agg(content order by seq) as messages, max(whole) as whole
     from (
       select m.seq, m.content, m.bytes, sum(m.bytes) over (order by m.seq desc) as upto, sum(m.bytes) over () as whole
       from messages m

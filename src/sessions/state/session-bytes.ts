@@ -30,18 +30,20 @@ export async function recountSessions(sql: Sql): Promise<void> {
 }
 
 async function recountStep(inner: Tx): Promise<number> {
-  const [place] = await inner<{ afterId: string }[]>`select after_id from session_recount for update skip locked`;
+  const [place] = await inner<
+    { afterId: string }[]
+  >`select /* recount.place */ after_id from session_recount for update skip locked`;
   if (place === undefined) return 0;
   const found = await inner<{ id: string }[]>`
-    select id from sessions where id > ${place.afterId} order by id limit ${sessionsPerStep}`;
+    select /* recount.next */ id from sessions where id > ${place.afterId} order by id limit ${sessionsPerStep}`;
   const locked = await inner<{ id: string }[]>`
-    select id from sessions where id = any(${found.map(({ id }) => id)}) order by id for no key update skip locked`;
+    select /* recount.lock */ id from sessions where id = any(${found.map(({ id }) => id)}) order by id for no key update skip locked`;
   // Under the locks nobody ends a turn of these: what this statement sees is what there is.
   await inner`
-    update sessions s set bytes = counted.bytes
+    update /* recount.write */ sessions s set bytes = counted.bytes
     from (select s.id, ${sessionBytes(inner)} as bytes from sessions s where s.id = any(${locked.map(({ id }) => id)})) counted
     where s.id = counted.id and s.bytes is distinct from counted.bytes`;
   const last = found.length < sessionsPerStep ? "" : found.at(-1)?.id;
-  await inner`update session_recount set after_id = ${last ?? ""}`;
+  await inner`update /* recount.move */ session_recount set after_id = ${last ?? ""}`;
   return found.length;
 }

@@ -21,7 +21,7 @@ export async function readSession(
   sessionId: string,
 ): Promise<SessionDetails> {
   const [row] = await sql<(SessionRow & UnfinishedTurns & { visible: boolean })[]>`
-    select ${summaryColumns(sql)}, s.visible, u.* from sessions s cross join lateral (${unfinishedTurnsSql(sql, sql`s.id`)}) u
+    select /* session.read */ ${summaryColumns(sql)}, s.visible, u.* from sessions s cross join lateral (${unfinishedTurnsSql(sql, sql`s.id`)}) u
     where s.id = ${sessionId} and s.tenant_id = ${tenantId} and s.agent_id = ${agentId} and s.deleted_at is null
       and exists (select 1 from agents a where a.id = s.agent_id)`;
   if (row === undefined) throw new ApiError("not_found");
@@ -39,8 +39,8 @@ export async function replaceMetadata(
 ): Promise<SessionDetails> {
   const { tenantId, agentId, sessionId } = session;
   // Locked first, so that what the audit event compares with is what is replaced.
-  await inner`select 1 from sessions where id = ${sessionId} and tenant_id = ${tenantId} for no key update`;
+  await inner`select /* session.lock */ 1 from sessions where id = ${sessionId} and tenant_id = ${tenantId} for no key update`;
   const before = await readSession(inner, tenantId, agentId, sessionId);
-  await inner`update sessions set metadata = ${json(inner, metadata)}, updated_at = now() where id = ${sessionId}`;
+  await inner`update /* session.update */ sessions set metadata = ${json(inner, metadata)}, updated_at = now() where id = ${sessionId}`;
   return before;
 }

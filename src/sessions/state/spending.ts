@@ -64,7 +64,7 @@ export async function noteUsage(
   usage: TurnUsage,
 ): Promise<{ credit: number | null; isGone: boolean }> {
   const [row] = await sql<{ credit: number | null; isGone: boolean }[]>`
-    with noted as (
+    with /* credit.spend */ noted as (
       update turns set ${addUsage(sql, usage)}
       where id = ${turnId} and attempt = ${attempt} and status = 'running' and model_calls = ${modelCalls}
       returning tenant_id
@@ -77,6 +77,8 @@ export async function noteUsage(
 
 /** Returns the tokens that a tenant has left; null is unlimited. */
 export async function creditOf(sql: AnySql, tenantId: string): Promise<number | null> {
-  const [row] = await sql<{ usageCredit: number | null }[]>`select usage_credit from tenants where id = ${tenantId}`;
+  const [row] = await sql<
+    { usageCredit: number | null }[]
+  >`select /* credit.read */ usage_credit from tenants where id = ${tenantId}`;
   return row?.usageCredit ?? null;
 }

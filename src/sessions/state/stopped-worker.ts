@@ -12,11 +12,11 @@ export interface StoppedWorker {
  */
 export async function noteStoppedWorker(sql: AnySql, { turnId, workerId }: StoppedWorker): Promise<void> {
   await sql`
-    update turns set stopped_worker_at = now() where id = ${turnId} and worker_id = ${workerId} and status = 'running'`;
+    update /* turn.note_stopped */ turns set stopped_worker_at = now() where id = ${turnId} and worker_id = ${workerId} and status = 'running'`;
 }
 
 /** Notes that the event loop goes on. */
 export async function forgetStoppedWorker(sql: AnySql, { turnId, workerId }: StoppedWorker): Promise<void> {
   await sql`
-    update turns set stopped_worker_at = null where id = ${turnId} and worker_id = ${workerId} and status = 'running'`;
+    update /* turn.note_going */ turns set stopped_worker_at = null where id = ${turnId} and worker_id = ${workerId} and status = 'running'`;
 }

@@ -60,7 +60,7 @@ export async function findSession(
   sessionId: string,
 ): Promise<SessionFacts | null> {
   const [row] = await sql<{ pinnedVersion: number | null; visible: boolean; userId: string }[]>`
-    select s.pinned_version, s.visible, s.user_id from sessions s
+    select /* session.find */ s.pinned_version, s.visible, s.user_id from sessions s
     where s.id = ${sessionId} and s.tenant_id = ${tenantId} and s.agent_id = ${agentId} and s.deleted_at is null
       and exists (select 1 from agents a where a.id = s.agent_id)`;
   return row === undefined ? null : { pinnedVersion: row.pinnedVersion, visible: row.visible, userId: row.userId };
@@ -85,7 +85,7 @@ export async function listSessions(
   const list = `sessions:${agentId}:${filter.userId ?? "*"}`;
   const place = readTimeCursor(list, filter.cursor);
   const rows = await sql<SessionRow[]>`
-    select ${summaryColumns(sql)} from sessions s
+    select /* session.list */ ${summaryColumns(sql)} from sessions s
     where s.tenant_id = ${filter.tenantId} and s.agent_id = ${agentId} and s.visible and s.deleted_at is null
       and exists (select 1 from agents a where a.id = ${agentId})
       ${filter.userId === undefined ? sql`` : sql`and s.user_id = ${filter.userId}`}
@@ -113,12 +113,12 @@ export async function listLatest(
     order by s.updated_at desc, s.id desc limit 1`;
   const rows = byAgent
     ? await sql<LatestRow[]>`
-        select ${summaryColumns(sql)}, ${agentColumns} from agents a
+        select /* session.latest_by_agent */ ${summaryColumns(sql)}, ${agentColumns} from agents a
         cross join lateral (${latestOfAgent}) s
         where a.tenant_id = ${filter.tenantId} ${olderThan(sql, place, "s.updated_at", "s.id")}
         order by s.updated_at desc, s.id desc limit ${filter.limit + 1}`
     : await sql<LatestRow[]>`
-        select ${summaryColumns(sql)}, ${agentColumns} from sessions s join agents a on a.id = s.agent_id
+        select /* session.latest */ ${summaryColumns(sql)}, ${agentColumns} from sessions s join agents a on a.id = s.agent_id
         where s.tenant_id = ${filter.tenantId} and ${shown} ${user} ${olderThan(sql, place, "s.updated_at", "s.id")}
         order by s.updated_at desc, s.id desc limit ${filter.limit + 1}`;
   return timePage(list, rows, filter.limit, (row) => ({
@@ -132,7 +132,9 @@ export async function listLatest(
 
 /** Returns a session that exists as lists show it. */
 export async function readSummary(sql: AnySql, sessionId: string): Promise<SessionSummary> {
-  const [row] = await sql<SessionRow[]>`select ${summaryColumns(sql)} from sessions s where s.id = ${sessionId}`;
+  const [row] = await sql<
+    SessionRow[]
+  >`select /* session.show */ ${summaryColumns(sql)} from sessions s where s.id = ${sessionId}`;
   return showSummary(row as SessionRow);
 }
 
@@ -172,15 +174,15 @@ export function deleteSession(
   return tx(sql, async (inner) => {
     // The lock on the row excludes a turn that is being accepted at the same time.
     const [session] = await inner<{ line: number }[]>`
-      select s.line from sessions s where id = ${sessionId} and tenant_id = ${tenantId} and agent_id = ${agentId} and deleted_at is null
+      select /* session.lock */ s.line from sessions s where id = ${sessionId} and tenant_id = ${tenantId} and agent_id = ${agentId} and deleted_at is null
         and exists (select 1 from agents a where a.id = s.agent_id)
         and (visible or line > 0 or exists (select 1 from turns t where t.session_id = s.id and t.status in ('queued', 'running', 'waiting')))
       for update`;
     if (session === undefined) throw new ApiError("not_found");
     const [active] =
-      await inner`select 1 from turns where session_id = ${sessionId} and status in ('queued', 'running', 'waiting')`;
+      await inner`select /* session.is_busy */ 1 from turns where session_id = ${sessionId} and status in ('queued', 'running', 'waiting')`;
     if (active !== undefined || session.line > 0) throw new ApiError("session_busy");
-    await inner`update sessions set deleted_at = now() where id = ${sessionId}`;
+    await inner`update /* session.delete */ sessions set deleted_at = now() where id = ${sessionId}`;
     await addJob(inner, "session.purge", { sessionId, tenantId });
     if (withArtifacts) await deleteArtifacts(inner, sessionId);
   });

@@ -97,5 +97,5 @@ export function spentTurnJobs(sql: AnySql, rowsMax: number): postgres.Fragment {
 /** Removes such jobs, so many at most. */
 export async function removeSpentJobs(sql: AnySql, rowsMax: number): Promise<void> {
   await sql`
-    delete from graphile_worker._private_jobs where locked_at is null and id in (${spentTurnJobs(sql, rowsMax)})`;
+    delete /* turn.remove_spent_jobs */ from graphile_worker._private_jobs where locked_at is null and id in (${spentTurnJobs(sql, rowsMax)})`;
 }

@@ -55,7 +55,7 @@ export async function listTurns(sql: AnySql, tenantId: string, query: TurnListQu
   const scans = scansOf(sql, tenantId, query, newest);
   const [first, second] = scans;
   const rows = await sql<TurnViewRow[]>`
-    select * from (${first} ${second === undefined ? sql`` : sql`union all ${second}`}) t
+    select /* turn.list */ * from (${first} ${second === undefined ? sql`` : sql`union all ${second}`}) t
     order by t.accepted_at desc, t.id desc limit ${limit + 1}`;
   return timePage(list, rows, limit, showTurn);
 }

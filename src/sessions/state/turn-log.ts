@@ -35,7 +35,7 @@ export async function logStates(sql: AnySql, ids: readonly string[]): Promise<Lo
   const turnIds = ids.filter((id) => id.startsWith("turn_"));
   const continuationIds = ids.filter((id) => !id.startsWith("turn_"));
   return sql<LogState[]>`
-    select id, id as turn_id,
+    select /* log.state */ id, id as turn_id,
       case when continuation_id is not null then 'succeeded' when status = 'queued' and steps_done > 0 then 'running' else status end as status,
       case when status in ('enqueued', 'queued') and continuation_id is null and steps_done = 0 then attempt else coalesce(log_attempt, attempt) end as attempt,
       log_after_loss as after_loss, assistant_message_id, error, relay_events, last_chunk
@@ -62,7 +62,7 @@ export interface EndOfTurn extends Pick<LogState, "status" | "error"> {
  */
 export async function endOfTurn(sql: AnySql, turnId: string): Promise<EndOfTurn | null> {
   const fields = endFields(sql, sql`coalesce(t.answer, m.content)`);
-  const [row] = await sql<EndOfTurn[]>`select ${fields} where t.id = ${turnId}`;
+  const [row] = await sql<EndOfTurn[]>`select /* log.end */ ${fields} where t.id = ${turnId}`;
   return row ?? null;
 }
 
@@ -81,7 +81,7 @@ export async function endsOfTurns(
 ): Promise<readonly EndOfOne[]> {
   const isLarge = sql`(t.answer is not null or coalesce(m.bytes > ${bytesMax}, false))`;
   return sql<EndOfOne[]>`
-    select t.id as turn_id, ${isLarge} as is_large,
+    select /* log.end_of_many */ t.id as turn_id, ${isLarge} as is_large,
       ${endFields(sql, sql`case when not ${isLarge} then m.content end`)} where t.id = any(${turnIds as string[]})`;
 }
 
@@ -96,7 +96,7 @@ function endFields(sql: AnySql, message: postgres.Fragment): postgres.Fragment {
 /** Returns the same for the log of a continuation. */
 export async function endOfContinuation(sql: AnySql, continuationId: string): Promise<EndOfTurn | null> {
   const [row] = await sql<EndOfTurn[]>`
-    select c.error, t.response_format is not null and t.status = 'succeeded' as has_output, coalesce(t.answer, m.content) as message,
+    select /* log.end_of_continuation */ c.error, t.response_format is not null and t.status = 'succeeded' as has_output, coalesce(t.answer, m.content) as message,
       case when t.status = 'canceled' and (c.status = 'failed' or coalesce(t.answer, m.content) is null)
         then 'canceled' else c.status end as status
     from continuations c join turns t on t.id = c.turn_id
@@ -118,7 +118,7 @@ export async function lastLogOf(
     ? sql`${logId}`
     : sql`(select turn_id from continuations where id = ${logId})`;
   const [row] = await sql<{ turnId: IdOf<"turn">; logId: string }[]>`
-    select t.id as turn_id, coalesce((
+    select /* log.of_turn */ t.id as turn_id, coalesce((
       select c.id from continuations c where c.turn_id = t.id and c.status <> 'waiting' order by c.created_at desc, c.id desc limit 1
     ), t.id) as log_id
     from turns t where t.id = ${turnId} and t.session_id = ${sessionId}`;
@@ -128,7 +128,7 @@ export async function lastLogOf(
 /** Returns the message of a turn as it was when it stopped to ask; null when this continuation of it is not to run, or running. */
 export async function messageAtPause(sql: AnySql, turnId: string, continuationId: string): Promise<UiMessage | null> {
   const [row] = await sql<{ message: UiMessage | null }[]>`
-    select coalesce(t.answer, m.content) as message from turns t
+    select /* log.read_question */ coalesce(t.answer, m.content) as message from turns t
     left join messages m on m.session_id = t.session_id and m.id = t.assistant_message_id and m.role = 'assistant'
     where t.id = ${turnId} and t.continuation_id = ${continuationId} and t.status in ('queued', 'running')`;
   return row?.message ?? null;
@@ -148,7 +148,7 @@ export interface PauseBefore {
 /** Returns how a turn had stopped to ask before a continuation; null where nobody wrote it down. */
 export async function pauseBefore(sql: AnySql, continuationId: string): Promise<PauseBefore | null> {
   const [row] = await sql<PauseBefore[]>`
-    select c.said_parts, array(
+    select /* log.pause_before */ c.said_parts, array(
       select a.id from approvals a join continuations o on o.id = a.continuation_id
       where o.turn_id = c.turn_id and (o.id = c.id or a.status = 'denied')
     ) as decided
@@ -167,7 +167,7 @@ export interface StoredAnswer {
 /** Returns what a turn has answered with so far. */
 export async function answerOf(sql: AnySql, turnId: string): Promise<StoredAnswer> {
   const [row] = await sql<StoredAnswer[]>`
-    select coalesce(t.answer, m.content) as message, t.status in ('succeeded', 'failed', 'canceled') as is_final
+    select /* log.stored_answer */ coalesce(t.answer, m.content) as message, t.status in ('succeeded', 'failed', 'canceled') as is_final
     from turns t
     left join messages m on m.session_id = t.session_id and m.id = t.assistant_message_id and m.role = 'assistant'
     where t.id = ${turnId}`;

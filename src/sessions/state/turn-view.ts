@@ -106,7 +106,7 @@ export function showTurn(row: TurnViewRow): TurnView {
 /** Returns a turn of a tenant with its steps. Throws 404. */
 export async function readTurn(sql: AnySql, tenantId: string, turnId: string): Promise<TurnDetails> {
   const [row] = await sql<(TurnViewRow & { steps: TurnStep[] | null; toolsLeftOut: ToolLeftOut[] | null })[]>`
-    select ${viewColumns(sql)}, t.steps, t.tools_left_out from turns t
+    select /* turn.show */ ${viewColumns(sql)}, t.steps, t.tools_left_out from turns t
     where t.id = ${turnId} and t.tenant_id = ${tenantId} and ${isVisible(sql)}`;
   if (row === undefined) throw new ApiError("not_found");
   const steps = row.steps ?? [];

@@ -198,7 +198,7 @@ export function endMove(sql: AnySql, fence: Fence, outcome: TurnOutcome, parts: 
 /** The move *resume*: queues a turn whose approvals are decided and whose client tools have their results, with a job. Does nothing when it waits for another continuation. */
 export async function resumeTurn(sql: AnySql, turnId: string, continuationId: string): Promise<void> {
   await sql`
-    with queued as (
+    with /* turn.resume */ queued as (
       update turns set status = 'queued'
       where id = ${turnId} and status = 'waiting' and continuation_id = ${continuationId}
       returning id, session_id, tenant_id
@@ -241,7 +241,7 @@ export async function requeueTurn(
 ): Promise<boolean> {
   const { runsAreLeft, counts } = causeSql(sql, cause);
   const rows = await sql`
-    with requeued as (
+    with /* turn.requeue */ requeued as (
       update turns set status = 'queued', worker_id = null, claimed_at = null, shown_at = null, ${addRunTime(sql)},
         ${recordSteps(sql, record)} ${addUsage(sql, usage)} ${counts}
       where id = ${turnId} and attempt = ${attempt} and status = 'running' and (shown_at is null or steps_done > 0)
@@ -259,7 +259,7 @@ export async function requeueTurn(
  */
 export async function unclaimTurn(sql: AnySql, turnId: string, workerId: string): Promise<boolean> {
   const { count } = await sql`
-    update turns set status = 'queued', worker_id = null, claimed_at = null
+    update /* turn.unclaim */ turns set status = 'queued', worker_id = null, claimed_at = null
     where id = ${turnId} and worker_id = ${workerId} and status = 'running' and shown_at is null`;
   return count > 0;
 }
@@ -285,7 +285,7 @@ export async function markShown(
 ): Promise<boolean> {
   const tools = toolEvents === null ? sql`` : sql`, tool_events = greatest(tool_events, ${toolEvents})`;
   const { count } = await sql`
-    update turns set shown_at = coalesce(shown_at, now()), first_text_at = coalesce(first_text_at, ${firstTextAt}) ${tools}
+    update /* turn.mark_shown */ turns set shown_at = coalesce(shown_at, now()), first_text_at = coalesce(first_text_at, ${firstTextAt}) ${tools}
     where id = ${turnId} and attempt = ${attempt} and status = 'running'`;
   return count > 0;
 }
@@ -293,14 +293,14 @@ export async function markShown(
 /** Keeps a running turn from being moved until the transaction ends. Throws when this attempt does not run any more. */
 export async function requireClaim(inner: Tx, turnId: string, attempt: number): Promise<void> {
   const [row] = await inner`
-    select 1 from turns where id = ${turnId} and attempt = ${attempt} and status = 'running' for share`;
+    select /* turn.require_claim */ 1 from turns where id = ${turnId} and attempt = ${attempt} and status = 'running' for share`;
   if (row === undefined) throw new Error(`The turn ${turnId} belongs to another worker by now.`);
 }
 
 /** Returns whether this attempt of a turn runs, or was lost without anybody having noticed. */
 export async function isClaimed(sql: AnySql, turnId: string, attempt: number): Promise<boolean> {
   const [row] = await sql`
-    select 1 from turns where id = ${turnId} and attempt = ${attempt} and status = 'running'`;
+    select /* turn.has_claim */ 1 from turns where id = ${turnId} and attempt = ${attempt} and status = 'running'`;
   return row !== undefined;
 }
 
@@ -314,7 +314,7 @@ export interface ActiveTurn {
 /** Returns the session's turn that has not ended, or the first of its line while that one is about to start; null when the session is idle. */
 export async function activeTurn(sql: AnySql, sessionId: string): Promise<ActiveTurn | null> {
   const [turn] = await sql<ActiveTurn[]>`
-    select id, continuation_id, status from (
+    select /* turn.find_active */ id, continuation_id, status from (
       (select id, continuation_id, status, -1 as place from turns
       where session_id = ${sessionId} and status in ('queued', 'running', 'waiting'))
       union all

@@ -191,7 +191,7 @@ describe("turns that are asked for at once", () => {
 
 /** Of a connection: it is about to write turns, and somebody's lock is in its way. */
 function isWriting(sql: Sql) {
-  return sql`datname = current_database() and wait_event_type = 'Lock' and query ~ 'with (agent|asked) as materialized'`;
+  return sql`datname = current_database() and wait_event_type = 'Lock' and query like '%/* turn.accept */%'`;
 }
 
 /** Takes a lock in a transaction of its own; returns once it is had, with what lets go of it. */
