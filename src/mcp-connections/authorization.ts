@@ -2,7 +2,16 @@ import type { Ctx } from "../kernel/context.ts";
 import { openCredentials, openTokens } from "./credentials.ts";
 import type { McpConnectionRow } from "./store.ts";
 import { isUsable, renewTokens } from "./tokens.ts";
-import type { Authorization } from "./transport.ts";
+
+/** How a session authenticates. */
+export interface Authorization {
+  /**
+   * Returns the token for the `Authorization` header; null sends none. `rejected` is
+   * a token that the server has just refused: it is renewed if it can be, else
+   * returned again. Throws `McpFailure`.
+   */
+  token(rejected: string | null): Promise<string | null>;
+}
 
 /** Returns an authorization with one token, or none, that cannot be renewed. */
 export function fixedAuthorization(token: string | null): Authorization {

@@ -4,6 +4,7 @@ import { tenantUrlFault } from "../kernel/outbound/address.ts";
 import { fragment, type Sealer } from "../kernel/seal.ts";
 import type { AuthorizationServer } from "./discovery.ts";
 import type { AuthType, TargetFields } from "./schema.ts";
+import type { ValidatedTarget } from "./store.ts";
 
 /** A client at an authorization server. */
 export interface OAuthClient {
@@ -105,4 +106,20 @@ export function sealTokens(sealer: Sealer, id: IdOf<"mcpConnection">, tokens: St
 /** Unseals what `sealTokens` returned. */
 export function openTokens(sealer: Sealer, id: IdOf<"mcpConnection">, sealed: Uint8Array | null): StoredTokens | null {
   return sealed === null ? null : (JSON.parse(sealer.open(sealed, tokensSealedFor(id))) as StoredTokens);
+}
+
+/** Returns tokens as a row stores them. */
+export function sealedTokens(
+  sealer: Sealer,
+  id: IdOf<"mcpConnection">,
+  tokens: StoredTokens | null,
+): Pick<ValidatedTarget, "sealedTokens" | "tokenExpiresAt"> {
+  if (tokens === null) return { sealedTokens: null, tokenExpiresAt: null };
+  const tokenExpiresAt = tokens.expiresAt === null ? null : new Date(tokens.expiresAt);
+  return { sealedTokens: sealTokens(sealer, id, tokens), tokenExpiresAt };
+}
+
+/** Returns what the interface shows of the authorization server. */
+export function shownServer({ server }: McpCredentials): Pick<ValidatedTarget, "oauthIssuer" | "oauthResource"> {
+  return { oauthIssuer: server?.issuer ?? null, oauthResource: server?.resource ?? null };
 }

@@ -3,13 +3,13 @@ import { failureOfStatus, type McpFailure, notMcp } from "./failure.ts";
 import { type Discovered, discoveryReaders, readingFetch } from "./oauth-documents.ts";
 import {
   checkResourceAllowed,
+  clientInfo,
   discoverOAuthServerInfo,
   extractWWWAuthenticateParams,
   LATEST_PROTOCOL_VERSION,
   resourceUrlFromServerUrl,
 } from "./sdk.ts";
 import type { ServerMetadata } from "./server-metadata.ts";
-import { clientInfo } from "./session.ts";
 
 /** What tokens need to know of an MCP server's authorization server. It is stored, so that credentials are never sent to another one. */
 export interface AuthorizationServer {

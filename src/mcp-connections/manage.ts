@@ -8,6 +8,7 @@ import { failureOf, McpFailure, type McpFailureCode } from "./failure.ts";
 import { oauthFetch } from "./fetches.ts";
 import { revokeTokens } from "./grants.ts";
 import { validateTimeoutMs } from "./limits.ts";
+import { probeServer } from "./probe.ts";
 import type { McpConnection, TargetFields } from "./schema.ts";
 import { replaceTarget } from "./status.ts";
 import {
@@ -18,7 +19,7 @@ import {
   showMcpConnection,
 } from "./store.ts";
 import type { LeftOutTool } from "./tool-list.ts";
-import { type CheckedTarget, probeServer, validateTarget } from "./validation.ts";
+import { type CheckedTarget, validateTarget } from "./validation.ts";
 
 /** A connection that is not stored yet, and the tools of its server that cannot be used. */
 export interface CheckedConnection {

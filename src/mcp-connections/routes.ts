@@ -4,6 +4,7 @@ import type { ErrorCause } from "../kernel/errors.ts";
 import { operation, pathIds } from "../kernel/http/operation.ts";
 import { Id } from "../kernel/ids.ts";
 import { clientDocument } from "./client-document.ts";
+import { finishSignIn } from "./finish-sign-in.ts";
 import { reconnectMcpConnection, revokeDeleted, testMcpConnection, validateNewMcpConnection } from "./manage.ts";
 import {
   McpConnectionCreatedResponse,
@@ -14,7 +15,7 @@ import {
   SignInLinkResponse,
 } from "./responses.ts";
 import { McpConnectionCreate, McpConnectionListQuery, McpConnectionReconnect, McpConnectionRename } from "./schema.ts";
-import { createSignInLink, finishSignIn, showSignIn, startSignIn } from "./sign-in.ts";
+import { createSignInLink, showSignIn, startSignIn } from "./sign-in.ts";
 import { recordTest } from "./status.ts";
 import {
   getMcpConnection,

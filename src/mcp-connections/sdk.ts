@@ -1,4 +1,8 @@
 import type { StandardSchemaV1 } from "@modelcontextprotocol/client";
+import { version } from "../kernel/version.ts";
+
+/** The client's name and version that servers are told. */
+export const clientInfo = { name: "parley", version };
 
 /** Takes any result; who asked for it looks at it. */
 export const anyResult: StandardSchemaV1<unknown, Record<string, unknown>> = {

@@ -1,6 +1,6 @@
 import { waitAtMost } from "../kernel/async/wait.ts";
 import type { Fetch } from "../kernel/outbound/fetch.ts";
-import { version } from "../kernel/version.ts";
+import type { Authorization } from "./authorization.ts";
 import { UnreadableAnswer, unreachable } from "./failure.ts";
 import { asFields, Unreadable } from "./fields.ts";
 import { connectTimeoutMs, listTimeoutMs, noticeTimeoutMs, toolPagesMax, toolsFreshMs } from "./limits.ts";
@@ -10,6 +10,7 @@ import { connectionClosed, type Result } from "./response-stream.ts";
 import {
   anyResult,
   Client,
+  clientInfo,
   type jsonSchemaValidator,
   ProtocolError,
   type RequestOptions,
@@ -18,7 +19,7 @@ import {
 } from "./sdk.ts";
 import { tasksExtension } from "./tasks.ts";
 import { type LeftOutTool, type McpTool, ToolListReader } from "./tool-list.ts";
-import { type Authorization, type TransportFetch, transportFetch } from "./transport.ts";
+import { type TransportFetch, transportFetch } from "./transport.ts";
 
 /** Where a server is and how to authenticate there. */
 export interface McpSessionTarget {
@@ -45,8 +46,6 @@ export class SessionLostError extends Error {
 type CallParams = Parameters<Client["callTool"]>[0];
 type CallOptions = NonNullable<Parameters<Client["callTool"]>[1]>;
 
-/** The client's name and version that servers are told. */
-export const clientInfo = { name: "parley", version };
 /** No validation of results: the validator compiles schemas to code, and these schemas are not trusted. The model reads the results anyway. */
 const noValidation: jsonSchemaValidator = {
   getValidator:

@@ -1,20 +1,11 @@
 import { sleep } from "../kernel/async/wait.ts";
 import type { Fetch } from "../kernel/outbound/fetch.ts";
 import { withBody } from "../kernel/outbound/watched-body.ts";
+import type { Authorization } from "./authorization.ts";
 import { noticeTimeoutMs, resumePauseMs } from "./limits.ts";
 import { type RequestId, resultKey } from "./messages.ts";
 import { type OpenRequest, type Result, readableResponse, resumedStream, type TakeResult } from "./response-stream.ts";
 import { extractWWWAuthenticateParams, InsufficientScopeError, type JSONRPCMessage } from "./sdk.ts";
-
-/** How a session authenticates. */
-export interface Authorization {
-  /**
-   * Returns the token for the `Authorization` header; null sends none. `rejected` is
-   * a token that the server has just refused: it is renewed if it can be, else
-   * returned again. Throws `McpFailure`.
-   */
-  token(rejected: string | null): Promise<string | null>;
-}
 
 interface TransportOptions {
   readonly send: Fetch;

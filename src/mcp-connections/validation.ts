@@ -8,47 +8,18 @@ import {
   readCredentials,
   type StoredTokens,
   sealCredentials,
-  sealTokens,
+  sealedTokens,
+  shownServer,
 } from "./credentials.ts";
 import { discoverAuthorizationServer } from "./discovery.ts";
 import { failureOf, type McpFailure } from "./failure.ts";
-import { oauthFetch, serverFetch } from "./fetches.ts";
+import { oauthFetch } from "./fetches.ts";
 import { grantToClient } from "./grants.ts";
 import { validateTimeoutMs } from "./limits.ts";
+import { probeServer } from "./probe.ts";
 import type { TargetFields } from "./schema.ts";
-import { McpSession, type ToolList } from "./session.ts";
 import type { ValidatedTarget } from "./store.ts";
 import type { LeftOutTool } from "./tool-list.ts";
-import type { Authorization } from "./transport.ts";
-
-/** What a probe learned of a server. */
-export interface ServerProbe {
-  readonly server: { readonly name: string; readonly version: string };
-  readonly list: ToolList;
-  /** The revision of the protocol that it speaks: a date. */
-  readonly protocolVersion: string;
-}
-
-/** Opens a session with a server, lists the tools and closes the session. Throws `McpFailure`. */
-export async function probeServer(
-  ctx: Ctx,
-  url: string,
-  authorization: Authorization,
-  signal: AbortSignal = AbortSignal.timeout(validateTimeoutMs),
-): Promise<ServerProbe> {
-  const target = { url, send: serverFetch(ctx, null), authorization, protocolVersion: null };
-  try {
-    const session = await McpSession.open(target, signal);
-    try {
-      const list = await orAbort(session.list(), signal);
-      return { server: session.server, list, protocolVersion: session.protocolVersion };
-    } finally {
-      void session.close();
-    }
-  } catch (error) {
-    throw failureOf(error);
-  }
-}
 
 /** A target whose servers were asked, and the tools that it has and that cannot be used. */
 export interface CheckedTarget {
@@ -76,7 +47,7 @@ export async function validateTarget(
     status: fields.authType === "oauth_authorization_code" ? "needs_auth" : "connected",
     sealedCredentials: fields.authType === "none" ? null : sealCredentials(ctx.sealer, id, credentials),
     credentialFragment: credentialFragment(credentials),
-    ...sealedTokens(ctx, id, tokens),
+    ...sealedTokens(ctx.sealer, id, tokens),
     ...shownServer(credentials),
   };
   return { made, leftOut };
@@ -102,32 +73,7 @@ async function obtain(ctx: Ctx, { url, authType }: TargetFields, given: McpCrede
   return { credentials: { ...given, server }, tokens, leftOut: list.leftOut };
 }
 
-/** Returns tokens as a row stores them. */
-export function sealedTokens(
-  ctx: Pick<Ctx, "sealer">,
-  id: IdOf<"mcpConnection">,
-  tokens: StoredTokens | null,
-): Pick<ValidatedTarget, "sealedTokens" | "tokenExpiresAt"> {
-  if (tokens === null) return { sealedTokens: null, tokenExpiresAt: null };
-  const tokenExpiresAt = tokens.expiresAt === null ? null : new Date(tokens.expiresAt);
-  return { sealedTokens: sealTokens(ctx.sealer, id, tokens), tokenExpiresAt };
-}
-
-/** Returns what the interface shows of the authorization server. */
-export function shownServer({ server }: McpCredentials): Pick<ValidatedTarget, "oauthIssuer" | "oauthResource"> {
-  return { oauthIssuer: server?.issuer ?? null, oauthResource: server?.resource ?? null };
-}
-
 /** Returns the 400 of create and reconnect that tells of a failure. */
 function asApiError(failure: McpFailure): ApiError {
   return new ApiError(failure.code, { message: failure.message });
-}
-
-function orAbort<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason);
-    if (signal.aborted) abort();
-    signal.addEventListener("abort", abort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
-  });
 }
