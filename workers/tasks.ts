@@ -14,7 +14,7 @@ import type { IdOf } from "../src/kernel/ids.ts";
 import { isPayload, type JobName, type JobPayloads, jobNames } from "../src/kernel/queue/catalogue.ts";
 import { observeJob } from "../src/kernel/queue/observe-job.ts";
 import { isReplaced, spendAttempts } from "../src/kernel/queue/stored-jobs.ts";
-import { cancelLostTask } from "../src/mcp-connections/lost-tasks.ts";
+import { cancelLostTask } from "../src/mcp-connections/call/lost-tasks.ts";
 import { deliverEvents } from "../src/merchant/deliver.ts";
 import { startNext } from "../src/sessions/accept/start-next.ts";
 import { sweepGenerations } from "../src/sessions/erase/generations.ts";

@@ -1,9 +1,9 @@
 import type { Ctx } from "../kernel/context.ts";
 import { ApiError } from "../kernel/errors.ts";
-import { failureOf } from "./failure.ts";
+import { sessionPoolOf } from "./call/pool.ts";
 import { plainToolName } from "./names.ts";
-import { sessionPoolOf } from "./pool.ts";
 import { findMcpConnection } from "./store.ts";
+import { failureOf } from "./wire/failure.ts";
 
 /**
  * Returns whether an MCP server has a tool of this name, for the approval policy

@@ -2,9 +2,9 @@ import { recordAudit } from "../kernel/audit/record.ts";
 import type { AuditActor } from "../kernel/auth/actor.ts";
 import type { Ctx } from "../kernel/context.ts";
 import { tx } from "../kernel/database/transaction.ts";
-import { fixedAuthorization } from "./authorization.ts";
-import { browserSecretIn } from "./browser-cookie.ts";
-import { callbackUrl } from "./client-document.ts";
+import { fixedAuthorization } from "./auth/authorization.ts";
+import { browserSecretIn } from "./auth/browser-cookie.ts";
+import { callbackUrl } from "./auth/client-document.ts";
 import {
   type McpCredentials,
   type OAuthClient,
@@ -13,18 +13,18 @@ import {
   sealCredentials,
   sealedTokens,
   shownServer,
-} from "./credentials.ts";
-import type { AuthorizationServer } from "./discovery.ts";
-import { failureOf, McpFailure } from "./failure.ts";
-import { oauthFetch } from "./fetches.ts";
-import { grantForCode } from "./grants.ts";
+} from "./auth/credentials.ts";
+import type { AuthorizationServer } from "./auth/discovery.ts";
+import { grantForCode } from "./auth/grants.ts";
+import { htmlPage } from "./auth/page.ts";
+import { connectionOf, failedPage } from "./auth/sign-in.ts";
+import { consumeFlow } from "./auth/sign-in-store.ts";
+import { probeServer } from "./call/probe.ts";
 import { signInTimeoutMs } from "./limits.ts";
-import { htmlPage } from "./page.ts";
-import { probeServer } from "./probe.ts";
-import { connectionOf, failedPage } from "./sign-in.ts";
-import { consumeFlow } from "./sign-in-store.ts";
 import { recordSignIn } from "./status.ts";
 import type { McpConnectionRow } from "./store.ts";
+import { failureOf, McpFailure } from "./wire/failure.ts";
+import { oauthFetch } from "./wire/fetches.ts";
 
 /**
  * Finishes a sign-in in the browser in which it began: exchanges the code, probes the MCP server

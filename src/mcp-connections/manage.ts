@@ -2,13 +2,12 @@ import type { Ctx } from "../kernel/context.ts";
 import type { Sql, Tx } from "../kernel/database/client.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { newId } from "../kernel/ids.ts";
-import { authorizationOf } from "./authorization.ts";
-import { openCredentials, openTokens } from "./credentials.ts";
-import { failureOf, McpFailure, type McpFailureCode } from "./failure.ts";
-import { oauthFetch } from "./fetches.ts";
-import { revokeTokens } from "./grants.ts";
+import { authorizationOf } from "./auth/authorization.ts";
+import { openCredentials, openTokens } from "./auth/credentials.ts";
+import { revokeTokens } from "./auth/grants.ts";
+import { probeServer } from "./call/probe.ts";
+import type { LeftOutTool } from "./call/tool-list.ts";
 import { validateTimeoutMs } from "./limits.ts";
-import { probeServer } from "./probe.ts";
 import type { McpConnection, TargetFields } from "./schema.ts";
 import { replaceTarget } from "./status.ts";
 import {
@@ -18,8 +17,9 @@ import {
   type NewMcpConnection,
   showMcpConnection,
 } from "./store.ts";
-import type { LeftOutTool } from "./tool-list.ts";
 import { type CheckedTarget, validateTarget } from "./validation.ts";
+import { failureOf, McpFailure, type McpFailureCode } from "./wire/failure.ts";
+import { oauthFetch } from "./wire/fetches.ts";
 
 /** A connection that is not stored yet, and the tools of its server that cannot be used. */
 export interface CheckedConnection {

@@ -3,7 +3,8 @@ import type { Ctx } from "../kernel/context.ts";
 import type { ErrorCause } from "../kernel/errors.ts";
 import { operation, pathIds } from "../kernel/http/operation.ts";
 import { Id } from "../kernel/ids.ts";
-import { clientDocument } from "./client-document.ts";
+import { clientDocument } from "./auth/client-document.ts";
+import { createSignInLink, showSignIn, startSignIn } from "./auth/sign-in.ts";
 import { finishSignIn } from "./finish-sign-in.ts";
 import { reconnectMcpConnection, revokeDeleted, testMcpConnection, validateNewMcpConnection } from "./manage.ts";
 import {
@@ -15,7 +16,6 @@ import {
   SignInLinkResponse,
 } from "./responses.ts";
 import { McpConnectionCreate, McpConnectionListQuery, McpConnectionReconnect, McpConnectionRename } from "./schema.ts";
-import { createSignInLink, showSignIn, startSignIn } from "./sign-in.ts";
 import { recordTest } from "./status.ts";
 import {
   getMcpConnection,

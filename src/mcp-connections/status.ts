@@ -1,9 +1,9 @@
 import type postgres from "postgres";
 import type { AnySql } from "../kernel/database/client.ts";
 import { tellWebhooks } from "../webhooks/events.ts";
-import type { McpFailure, McpFailureCode } from "./failure.ts";
 import type { McpConnectionStatus } from "./schema.ts";
 import { type McpConnectionRow, mcpConnectionColumns, type ValidatedTarget } from "./store.ts";
+import type { McpFailure, McpFailureCode } from "./wire/failure.ts";
 
 /**
  * The state machine of an MCP connection's status (docs/decisions.md, "MCP"): every
@@ -18,7 +18,7 @@ import { type McpConnectionRow, mcpConnectionColumns, type ValidatedTarget } fro
  *     any ──── a test, a sign-in: any other failure ─────▶ error
  *     any ──── reconnect ────────────────────────────────▶ connected | needs_auth
  *
- * A creation inserts the row (`store.ts`); renewed tokens change no status (`tokens.ts`).
+ * A creation inserts the row (`store.ts`); renewed tokens change no status (`auth/tokens.ts`).
  */
 
 /** Keeps which revision of the protocol the server speaks, so that it is not asked each time. */

@@ -5,20 +5,20 @@ import type { Ctx } from "../kernel/context.ts";
 import { ToolError } from "../tools/error.ts";
 import { type FiledResult, filedOutput } from "../tools/filed-result.ts";
 import type { CallContext, ToolScope, TurnTool } from "../tools/tool.ts";
-import { type CallRequest, ServerCall } from "./call.ts";
-import { CallKeys } from "./call-keys.ts";
-import { failureOf, type McpFailure, UnreadableAnswer, unreachable } from "./failure.ts";
+import { type CallRequest, ServerCall } from "./call/call.ts";
+import { CallKeys } from "./call/call-keys.ts";
+import { TaskWatch } from "./call/lost-tasks.ts";
+import { sessionPoolOf } from "./call/pool.ts";
+import { cutText, failureText, readCallResult } from "./call/result.ts";
+import { SessionLostError } from "./call/session.ts";
+import type { McpTool } from "./call/tool-list.ts";
 import { toolsAtStartMs } from "./limits.ts";
-import { TaskWatch } from "./lost-tasks.ts";
 import { toolNames } from "./names.ts";
-import { sessionPoolOf } from "./pool.ts";
-import { CallRefused } from "./refusal.ts";
-import { cutText, failureText, readCallResult } from "./result.ts";
-import { ProtocolError, SdkError, SdkErrorCode } from "./sdk.ts";
-import { SessionLostError } from "./session.ts";
 import { recordRuntimeFailure } from "./status.ts";
 import { findMcpConnections, type McpConnectionRow } from "./store.ts";
-import type { McpTool } from "./tool-list.ts";
+import { failureOf, type McpFailure, UnreadableAnswer, unreachable } from "./wire/failure.ts";
+import { CallRefused } from "./wire/refusal.ts";
+import { ProtocolError, SdkError, SdkErrorCode } from "./wire/sdk.ts";
 
 /** An MCP connection that an agent uses, and what of a turn's session is sent to its server with every call (`mcpAttachments` of `POST /v1/agents`). */
 export interface ToolAttachment {

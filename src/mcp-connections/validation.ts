@@ -1,7 +1,7 @@
 import type { Ctx } from "../kernel/context.ts";
 import { ApiError } from "../kernel/errors.ts";
 import type { IdOf } from "../kernel/ids.ts";
-import { fixedAuthorization } from "./authorization.ts";
+import { fixedAuthorization } from "./auth/authorization.ts";
 import {
   credentialFragment,
   type McpCredentials,
@@ -10,16 +10,16 @@ import {
   sealCredentials,
   sealedTokens,
   shownServer,
-} from "./credentials.ts";
-import { discoverAuthorizationServer } from "./discovery.ts";
-import { failureOf, type McpFailure } from "./failure.ts";
-import { oauthFetch } from "./fetches.ts";
-import { grantToClient } from "./grants.ts";
+} from "./auth/credentials.ts";
+import { discoverAuthorizationServer } from "./auth/discovery.ts";
+import { grantToClient } from "./auth/grants.ts";
+import { probeServer } from "./call/probe.ts";
+import type { LeftOutTool } from "./call/tool-list.ts";
 import { validateTimeoutMs } from "./limits.ts";
-import { probeServer } from "./probe.ts";
 import type { TargetFields } from "./schema.ts";
 import type { ValidatedTarget } from "./store.ts";
-import type { LeftOutTool } from "./tool-list.ts";
+import { failureOf, type McpFailure } from "./wire/failure.ts";
+import { oauthFetch } from "./wire/fetches.ts";
 
 /** A target whose servers were asked, and the tools that it has and that cannot be used. */
 export interface CheckedTarget {

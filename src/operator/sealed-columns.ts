@@ -1,6 +1,6 @@
 import { lockNameOf } from "../kernel/http/idempotency.ts";
-import { tokensSealedFor } from "../mcp-connections/credentials.ts";
-import { flowSealedFor } from "../mcp-connections/sign-in-store.ts";
+import { tokensSealedFor } from "../mcp-connections/auth/credentials.ts";
+import { flowSealedFor } from "../mcp-connections/auth/sign-in-store.ts";
 import { previousSecretSealedFor } from "../webhooks/secret.ts";
 
 /** A column that holds what `Sealer.seal` made. */

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach } from "bun:test";
 import type { Ctx } from "../../src/kernel/context.ts";
-import { sessionPoolOf } from "../../src/mcp-connections/pool.ts";
+import { sessionPoolOf } from "../../src/mcp-connections/call/pool.ts";
 import { RawMcpServer } from "../servers/raw-mcp.ts";
 import { useTenant } from "./fixture.ts";
 import type { Harness, TestTenant } from "./harness.ts";

@@ -5,7 +5,7 @@ const inside = [
   "kernel/database/migrate",
   "kernel/database/schema",
   "sessions/recover/backlog",
-  "mcp-connections/renewal",
+  "mcp-connections/auth/renewal",
   "mcp-connections/tools",
   "memories/turns",
   "providers/client",

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { ToolExecutionOptions } from "ai";
 import type { Ctx } from "../../src/kernel/context.ts";
+import { sessionPoolOf } from "../../src/mcp-connections/call/pool.ts";
 import { findMcpTool } from "../../src/mcp-connections/find-tool.ts";
 import {
   resultBytesMax,
@@ -8,7 +9,6 @@ import {
   toolListsBytesMax,
   toolsAtStartMs,
 } from "../../src/mcp-connections/limits.ts";
-import { sessionPoolOf } from "../../src/mcp-connections/pool.ts";
 import { mcpTools, type ToolAttachment } from "../../src/mcp-connections/tools.ts";
 import type { TurnTool } from "../../src/tools/tool.ts";
 import { useService } from "../harness/fixture.ts";
