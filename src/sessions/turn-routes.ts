@@ -1,15 +1,13 @@
-import type { Static } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import type { Form } from "../kernel/errors.ts";
+import { requireProof } from "../kernel/auth/proof.ts";
 import { unaudited } from "../kernel/http/audit-trail.ts";
 import { readIdempotencyKey } from "../kernel/http/idempotency.ts";
 import { operation, pathIds } from "../kernel/http/operation.ts";
-import { Id, type IdOf } from "../kernel/ids.ts";
+import { Id } from "../kernel/ids.ts";
 import { MessageStream } from "../messages/schema.ts";
-import type { AcceptedTurn } from "./accept/accepted.ts";
 import { acceptErrors } from "./accept/errors.ts";
 import { acceptGeneration, checkGenerateMessages } from "./accept/generate.ts";
-import { acceptRecalled, acceptTurn, type RecalledRequest } from "./accept/turn.ts";
+import { acceptTurn } from "./accept/turn.ts";
 import { cancelInSession } from "./cancel.ts";
 import { newSessionOfOwn, ofOwnSession, turnOfOwn } from "./client-reach.ts";
 import { joinTurn } from "./follow/join.ts";
@@ -56,15 +54,19 @@ export function acceptRoutes(streams: StreamContext) {
         success: 201,
         errors: [...turnErrors, "client_token_refused"],
         clientTokens: newSessionOfOwn,
-        handle: async (input) => {
-          const { principal, form, body, request } = input;
-          const key = readIdempotencyKey(request, input.tenantId, form, body);
-          const turn = await acceptTurn(ctx, { principal, key, ...newSession(input) });
-          return created(streams, turn, input);
-        },
-        recalled: async (input) => {
-          const turn = await acceptRecalled(ctx, input.key, newSession(input));
-          return turn === null ? null : () => created(streams, turn, input);
+        proof: "in statement",
+        handle: async ({ principal, tenantId, form, params, body, request, requestId }) => {
+          const turn = await acceptTurn(ctx, {
+            principal,
+            ...params,
+            sessionId: null,
+            body,
+            materialize: form === "a" ? "on_success" : "on_accept",
+            requestId,
+            key: readIdempotencyKey(request, tenantId, form, body),
+          });
+          const location = `/v1/agents/${params.agentId}/sessions/${turn.sessionId}`;
+          return respondWithTurn(streams, turn, { status: 201, stream: body.stream ?? true, location, request });
         },
       }),
     )
@@ -80,65 +82,27 @@ export function acceptRoutes(streams: StreamContext) {
         otherwise: { 202: PauseResponse },
         errors: [...turnErrors, "message_not_found", "session_busy", "client_token_refused"],
         clientTokens: turnOfOwn,
-        handle: async (input) => {
-          const { principal, form, params, body, request, requestId } = input;
-          const key = readIdempotencyKey(request, input.tenantId, form, body);
+        proof: "in statement",
+        handle: async ({ principal, tenantId, form, params, body, request, requestId }) => {
+          const key = readIdempotencyKey(request, tenantId, form, body);
           const { stream = true } = body;
           if (isSettling(body)) {
+            requireProof(principal);
             const settled = await settleByMessage(ctx, { principal, ...params, requestId, key, body });
             return respondWithPause(streams, settled, { stream, request });
           }
-          const turn = await acceptTurn(ctx, { principal, key, ...furtherTurn(input) });
-          return resumed(streams, turn, input);
-        },
-        recalled: async (input) => {
-          if (isSettling(input.body)) return null;
-          const turn = await acceptRecalled(ctx, input.key, furtherTurn(input));
-          return turn === null ? null : () => resumed(streams, turn, input);
+          const asked = { principal, ...params, body: furtherTurn(body), requestId, key };
+          const turn = await acceptTurn(ctx, { ...asked, materialize: "on_accept" });
+          return respondWithTurn(streams, turn, { status: 200, stream, location: null, request });
         },
       }),
     );
 }
 
-/** A checked request for the first turn of a session. */
-interface CreateInput {
-  readonly form: Form;
-  readonly params: { readonly agentId: IdOf<"agent"> };
-  readonly body: Static<typeof TurnCreate>;
-  readonly request: Request;
-  readonly requestId: string;
-}
-
-function newSession({ form, params, body, requestId }: CreateInput): RecalledRequest {
-  return {
-    agentId: params.agentId,
-    sessionId: null,
-    body,
-    materialize: form === "a" ? "on_success" : "on_accept",
-    requestId,
-  };
-}
-
-function created(streams: StreamContext, turn: AcceptedTurn, { params, body, request }: CreateInput) {
-  const location = `/v1/agents/${params.agentId}/sessions/${turn.sessionId}`;
-  return respondWithTurn(streams, turn, { status: 201, stream: body.stream ?? true, location, request });
-}
-
-/** A checked request for a further turn of a session. */
-interface ResumeInput extends Pick<CreateInput, "request" | "requestId"> {
-  readonly params: { readonly agentId: IdOf<"agent">; readonly sessionId: IdOf<"session"> };
-  readonly body: TurnBody;
-}
-
-function furtherTurn({ params, body, requestId }: ResumeInput): RecalledRequest {
-  const { stream: _stream, message, ...rest } = body;
+/** Returns what a request for a further turn of a session says of the turn. */
+function furtherTurn({ stream: _stream, message, ...rest }: TurnBody): TurnBody {
   // What is left of the assistant's comes with a regeneration, which ignores it.
-  const said = message?.role === "user" ? { ...rest, message } : rest;
-  return { ...params, body: said, materialize: "on_accept", requestId };
-}
-
-function resumed(streams: StreamContext, turn: AcceptedTurn, { body, request }: ResumeInput) {
-  return respondWithTurn(streams, turn, { status: 200, stream: body.stream ?? true, location: null, request });
+  return message?.role === "user" ? { ...rest, message } : rest;
 }
 
 /** The operation that generates without a session. */

@@ -9,6 +9,7 @@ import { type AuditActor, systemActor } from "./actor.ts";
 import { bearerOf, clientTokenPrefix, keyPrefix } from "./bearer.ts";
 import type { ClientAbility, ClientScope } from "./client-scope.ts";
 import { type DashboardJwtConfig, jwtVerifier } from "./dashboard-jwt.ts";
+import type { Proof } from "./proof.ts";
 import { type RecalledKey, RecalledKeys } from "./recalled-keys.ts";
 import { readTenantRow, showTenant, type Tenant, type TenantRow } from "./tenant.ts";
 
@@ -16,6 +17,10 @@ import { readTenantRow, showTenant, type Tenant, type TenantRow } from "./tenant
 export interface Principal {
   readonly tenant: Tenant;
   readonly kind: "api_key" | "client_token" | "dashboard" | "tenant";
+  /** The digest of the API key, in hexadecimal digits; null for every other credential. */
+  readonly key: string | null;
+  /** Once it is `known` it stays so. */
+  proof: Proof;
   /** The dashboard user, when the token names one. */
   readonly authUserId: string | null;
   /** What a client token is good for; null for every other credential, which is good for all that its tenant has. */
@@ -34,6 +39,8 @@ export function tenantPrincipal(tenant: Tenant): Principal {
   return {
     tenant,
     kind: "tenant",
+    key: null,
+    proof: "known",
     authUserId: null,
     client: null,
     actor: systemActor,
@@ -51,8 +58,11 @@ export interface Authenticator {
    * credential is not valid, 503 when that cannot be checked now.
    */
   authenticate(authorization: string | null): Promise<Principal>;
-  /** Returns whose the API key of this header was a moment ago, without looking it up; null where that is not known. */
-  recall(authorization: string | null): RecalledKey | null;
+  /**
+   * Returns who sent a request with this header if its API key still is whose it was a moment ago, which the statement
+   * that does the request's work has to prove; null where that is not known.
+   */
+  recall(authorization: string | null): Principal | null;
   /**
    * Returns whether client tokens are, or were a day ago, for pages of this origin: tokens of one agent, or, with
    * null, of any. A browser asks that without the token.
@@ -99,7 +109,10 @@ export function createAuthenticator(sql: AnySql, config: DashboardJwtConfig): Au
   return {
     recall(authorization) {
       const credential = bearerOf(authorization);
-      return credential !== null && tokenPattern.test(credential) ? recalled.recall(digestOf(credential)) : null;
+      if (credential === null || !tokenPattern.test(credential)) return null;
+      const key = digestOf(credential);
+      const known = recalled.recall(key);
+      return known === null ? null : { ...ofKey(key, known), proof: "in statement" };
     },
     async authenticate(authorization) {
       const credential = bearerOf(authorization);
@@ -144,19 +157,23 @@ function keyOwners(sql: AnySql): KeyOwners {
 
 const digestOf = (key: string) => digest(key).toString("hex");
 
-async function principalOfKey(owners: KeyOwners, recalled: RecalledKeys, keyDigest: string): Promise<Principal> {
-  const row = await owners.add(keyDigest);
-  const tenant = row === undefined ? undefined : showTenant(row);
-  recalled.note(keyDigest, tenant, row?.now);
-  if (row === undefined || tenant === undefined) throw new ApiError("unauthorized");
-  const actor = { type: "api_key", id: row.keyId } as const;
+async function principalOfKey(owners: KeyOwners, recalled: RecalledKeys, key: string): Promise<Principal> {
+  const row = await owners.add(key);
+  const found = row === undefined ? null : { tenant: showTenant(row), keyId: row.keyId, now: row.now };
+  recalled.note(key, found);
+  if (row === undefined || found === null) throw new ApiError("unauthorized");
+  return { ...ofKey(key, { ...found, writeBefore: writeBefore(row) }), proof: "known" };
+}
+
+function ofKey(key: string, { tenant, keyId, writeBefore }: RecalledKey): Omit<Principal, "proof"> {
   return {
     tenant,
     kind: "api_key",
+    key,
     authUserId: null,
     client: null,
-    actor,
-    writeBefore: writeBefore(row),
+    actor: { type: "api_key", id: keyId },
+    writeBefore,
   };
 }
 
@@ -188,6 +205,8 @@ async function principalOfClientToken(tokens: ClientTokens, tokenDigest: string)
   return {
     tenant: showTenant(row),
     kind: "client_token",
+    key: null,
+    proof: "known",
     authUserId: null,
     client: { agentId, userId, sessionId, can, origins },
     actor: { type: "chat_user", id: userId },
@@ -205,6 +224,8 @@ async function principalOfClaims(sql: AnySql, claims: JWTPayload): Promise<Princ
   return {
     tenant: showTenant(row),
     kind: "dashboard",
+    key: null,
+    proof: "known",
     authUserId: userId,
     client: null,
     actor: { type: "dashboard_user", id: userId },

@@ -1,5 +1,6 @@
 import type postgres from "postgres";
 import { type AnySql, statementTimeoutMs } from "../database/client.ts";
+import type { IdOf } from "../ids.ts";
 import type { Tenant } from "./tenant.ts";
 
 /**
@@ -8,8 +9,7 @@ import type { Tenant } from "./tenant.ts";
  */
 export interface RecalledKey {
   readonly tenant: Tenant;
-  /** The key's, in hexadecimal digits. */
-  readonly digest: string;
+  readonly keyId: IdOf<"apiKey">;
   /** As a principal's. */
   readonly writeBefore: Date;
 }
@@ -19,25 +19,26 @@ const recalledMs = 60_000;
 /** So many keys are remembered; the one that was looked up first goes first. */
 const recalledMax = 10_000;
 
-interface Known {
+/** A key that was found. */
+interface FoundKey {
   readonly tenant: Tenant;
-  /** By the clock of this process, which is never set back or forward. */
-  readonly foundAtMs: number;
+  readonly keyId: IdOf<"apiKey">;
   /** The database's clock when it was found. */
   readonly now: Date;
 }
 
-/** The keys of tenants whose requests need nothing but to be let in. */
+/** The keys of tenants whose requests need nothing but to be let in, by digest. */
 export class RecalledKeys {
-  readonly #known = new Map<string, Known>();
+  /** With the time of this process' clock, which is never set back or forward. */
+  readonly #known = new Map<string, FoundKey & { readonly foundAtMs: number }>();
 
-  /** A key was looked up: it is this tenant's; undefined: nobody's. `now` is the database's clock. */
-  note(digest: string, tenant: Tenant | undefined, now = new Date()): void {
+  /** A key was looked up, and whose it is; null: nobody's. */
+  note(digest: string, found: FoundKey | null): void {
     this.#known.delete(digest);
-    if (tenant === undefined || !isUnlimited(tenant)) return;
+    if (found === null || !isUnlimited(found.tenant)) return;
     const [oldest] = this.#known.keys();
     if (oldest !== undefined && this.#known.size >= recalledMax) this.#known.delete(oldest);
-    this.#known.set(digest, { tenant, now, foundAtMs: performance.now() });
+    this.#known.set(digest, { ...found, foundAtMs: performance.now() });
   }
 
   /** Returns whose a key was; null where that is not known, or too long ago. */
@@ -46,35 +47,55 @@ export class RecalledKeys {
     if (known === undefined) return null;
     const agoMs = performance.now() - known.foundAtMs;
     if (agoMs > recalledMs) return null;
-    const { tenant, now } = known;
-    return { tenant, digest, writeBefore: new Date(now.getTime() + agoMs + statementTimeoutMs) };
+    const { tenant, keyId, now } = known;
+    return { tenant, keyId, writeBefore: new Date(now.getTime() + agoMs + statementTimeoutMs) };
   }
 }
 
-/** Returns whether nothing is counted or asked for a tenant's turn: `keyStands` has the same in SQL. */
+/** What the rules of `letIn` say, of a tenant's field and of its column in SQL. */
+const rules = {
+  none: { holds: (value: unknown) => value === null, sql: (column: string) => `${column} is null` },
+  "none or above 0": {
+    holds: (value: unknown) => value === null || Number(value) > 0,
+    sql: (column: string) => `(${column} is null or ${column} > 0)`,
+  },
+  active: { holds: (value: unknown) => value === "active", sql: (column: string) => `${column} = 'active'` },
+  no: { holds: (value: unknown) => value === false, sql: (column: string) => `not ${column}` },
+};
+
+/** What has to be in the row as it was when the key was looked up, because what is done for the request depends on it. */
+type AsRecalled = "id" | "form" | "queuedTurns";
+
+/** The tenants of whose turns nothing is counted, and for whom nothing is asked: each field with its column and its rule. */
+const letIn: Readonly<Record<Exclude<keyof Tenant, AsRecalled>, readonly [column: string, keyof typeof rules]>> = {
+  subscription: ["n.subscription", "active"],
+  usageCredit: ["n.usage_credit", "none or above 0"],
+  quotaTurnsPerDay: ["n.quota_turns_per_day", "none"],
+  runningTurns: ["n.running_turns", "none"],
+  rateLimit: ["n.rate_limit", "none"],
+  storedMib: ["n.stored_mib", "none"],
+  monetization: ["n.monetization", "no"],
+  deleting: ["(n.deleting_at is not null)", "no"],
+};
+
+/** Returns whether nothing is counted or asked for a tenant's turn. */
 function isUnlimited(tenant: Tenant): boolean {
-  const { subscription, usageCredit, quotaTurnsPerDay, runningTurns, rateLimit, storedMib, monetization, deleting } =
-    tenant;
-  const isPaid = subscription === "active" && (usageCredit === null || usageCredit > 0);
-  const isUncounted = quotaTurnsPerDay === null && runningTurns === null && rateLimit === null && storedMib === null;
-  return isPaid && isUncounted && !monetization && !deleting;
+  return Object.entries(letIn).every(([field, [, rule]]) => rules[rule].holds(tenant[field as keyof Tenant]));
 }
 
+const isUnlimitedSql = Object.values(letIn)
+  .map(([column, rule]) => rules[rule].sql(column))
+  .join(" and ");
+
 /** What was recalled of a key, as expressions of a statement. */
-interface RecalledColumns {
-  readonly digest: postgres.Fragment;
-  readonly tenantId: postgres.Fragment;
-  readonly form: postgres.Fragment;
-  readonly queuedTurns: postgres.Fragment;
-}
+type RecalledColumns = Readonly<Record<"digest" | "tenantId" | Exclude<AsRecalled, "id">, postgres.Fragment>>;
 
 /** Returns the condition that a key is still good, and its tenant still what was recalled. */
 export function keyStands(sql: AnySql, { digest, tenantId, form, queuedTurns }: RecalledColumns): postgres.Fragment {
   return sql`exists (
       select 1 from api_keys k join tenants n on n.id = k.tenant_id
       where k.digest = decode(${digest}, 'hex') and k.tenant_id = ${tenantId} and (k.expires_at is null or k.expires_at > now())
-        and n.deleted_at is null and n.deleting_at is null and n.form = ${form} and n.subscription = 'active'
-        and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null
-        and n.queued_turns is not distinct from ${queuedTurns} and n.rate_limit is null and n.stored_mib is null and not n.monetization
+        and n.form = ${form} and n.queued_turns is not distinct from ${queuedTurns}
+        and n.deleted_at is null and ${sql.unsafe(isUnlimitedSql)}
     )`;
 }

@@ -14,8 +14,8 @@ export const nothing = Closed({});
 export type ReadJsonBody = (tenantId: string) => Promise<unknown>;
 
 /**
- * Returns what reads the JSON body of a request once, however often it is asked: what was tried
- * for a recalled key may go the usual way afterwards.
+ * Returns what reads the JSON body of a request once, however often it is asked: a request whose credential has to be looked up
+ * after all is checked a second time.
  */
 export function jsonBodyOf(request: Request): ReadJsonBody {
   let body: Promise<unknown> | null = null;

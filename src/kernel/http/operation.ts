@@ -3,6 +3,7 @@ import { takeBodyPlace } from "../admission/large-bodies.ts";
 import { requireRoom } from "../admission/stored-bytes.ts";
 import type { Principal } from "../auth/authenticator.ts";
 import { requestGate } from "../auth/gates.ts";
+import type { Proof } from "../auth/proof.ts";
 import type { Ctx } from "../context.ts";
 import type { Sql, Tx } from "../database/client.ts";
 import { tx } from "../database/transaction.ts";
@@ -10,13 +11,12 @@ import { ApiError, type ErrorCause, type Form, invalidAs } from "../errors.ts";
 import type { IdOf } from "../ids.ts";
 import { noteDoing } from "../telemetry/work.ts";
 import { type AuditNote, type AuditRule, AuditTrail } from "./audit-trail.ts";
-import { authenticateRequest } from "./authenticate.ts";
+import { asSender } from "./authenticate.ts";
 import { jsonBodyOf, nothing, pointingIn, readBody, type SentRequest } from "./checked-body.ts";
 import type { ClientRequest, Narrowed } from "./client-reach.ts";
 import { askedForm, type FormChange, showIn } from "./form.ts";
 import { type IdempotencyKey, type KeptResponse, readIdempotencyKey } from "./idempotency.ts";
 import { queryFields } from "./query-fields.ts";
-import { type RecalledInput, tryRecalled } from "./recalled-request.ts";
 import { Reply } from "./reply.ts";
 import { rememberForm, rememberProtocol, requestIdOf } from "./request.ts";
 import { type Reservation, underKey } from "./reservation.ts";
@@ -119,11 +119,10 @@ export interface Operation<P extends TObject, Q extends TObject, B extends TSche
     asked: ClientRequest<Static<P>, Static<Q>, Static<B> | Static<A>>,
   ): Promise<Narrowed<Static<Q>, Static<B> | Static<A>>>;
   /**
-   * Tried first where the request's API key is recalled, and there is no Idempotency-Key: does the work in a statement
-   * that looks the key up itself, and returns what makes the response. Where it returns null, or throws a 4xx, it has done nothing,
-   * and the request goes the usual way, on which it finds out why.
+   * `in statement`: its handler can be given a principal whose API key was not looked up (`Principal.proof`), and hands it
+   * to a statement that looks the key up itself.
    */
-  recalled?(input: RecalledInput<P, B, A>): Promise<(() => Promise<Response> | Response) | null>;
+  readonly proof?: Proof;
   /** It takes a client token in its query too (`query-token.ts`). */
   readonly queryToken?: true;
   /** What it leaves in the audit events. An operation that is no GET has to say. */
@@ -145,7 +144,7 @@ interface RouteContext {
 }
 
 /**
- * Returns an Elysia handler of an operation. It checks, but for what is done for a recalled key, in this order: the header
+ * Returns an Elysia handler of an operation. It checks in this order: the header
  * `API-Form` (400), credential (401), subscription (402), request rate (429), whether a client
  * token is good for the operation (403), whether the form has it (404), path and query fields
  * (400), body (400, 413), what of it is in a client token's reach (403, 404, 400),
@@ -164,10 +163,13 @@ export function operation<
     const asked = askedForm(request);
     if (asked !== null) rememberForm(request, asked);
     const sent = { request, asked, params: params ?? {}, readJsonBody: jsonBodyOf(request) };
-    const done = await tryRecalled(ctx, spec, sent);
-    if (done !== null) return done;
-    const principal = await authenticateRequest(ctx, request);
-    const form = asked ?? principal.tenant.form;
+    return asSender(ctx, request, spec.proof ?? "known", (principal) => respondAs(principal, sent));
+  };
+  return Object.assign(handler, { spec: spec as unknown as AnyOperation });
+
+  async function respondAs(principal: Principal, sent: SentRequest): Promise<Response> {
+    const { request } = sent;
+    const form = sent.asked ?? principal.tenant.form;
     rememberForm(request, form);
     await requestGate(principal, ctx.rateLimiter);
     if (principal.client !== null && spec.clientTokens === undefined) throw new ApiError("client_token_refused");
@@ -183,8 +185,7 @@ export function operation<
     } finally {
       release?.();
     }
-  };
-  return Object.assign(handler, { spec: spec as unknown as AnyOperation });
+  }
 
   async function respondTo(principal: Principal, form: Form, { request, params, readJsonBody }: SentRequest) {
     const checkedParams = validateFields(spec.params ?? nothing, Object.entries(params)) as Static<P>;

@@ -86,7 +86,7 @@ function insertAll(sql: Sql, turns: readonly PlainTurn[]): PromiseLike<{ turnId:
         ${texts((turn) => JSON.stringify(turn.metadata))}, ${texts((turn) => turn.requestId)},
         ${texts((turn) => turn.traceparent)}, ${texts((turn) => turn.writeBefore.toISOString())},
         ${texts((turn) => numberText(turn.queuedTurnsMax))}, ${texts((turn) => String(turn.isCounted))},
-        ${texts(({ recalled }) => recalled?.digest ?? null)}, ${texts(({ recalled }) => recalled?.tenant.form ?? null)})
+        ${texts(({ recalled }) => recalled?.key ?? null)}, ${texts(({ recalled }) => recalled?.form ?? null)})
         as u(turn_id, tenant_id, agent_id, session_id, kind, new_session, visible, pinned_version, trigger, input,
           assistant_message_id, user_id, metadata, request_id, traceparent, write_before, queued_turns_max, is_counted, key_digest, form)
         limit ${turns.length}) t

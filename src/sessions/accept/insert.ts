@@ -1,11 +1,11 @@
 import type postgres from "postgres";
 import { runnableVersion } from "../../agents/runnable.ts";
 import { sleep } from "../../kernel/async/wait.ts";
-import { keyStands, type RecalledKey } from "../../kernel/auth/recalled-keys.ts";
+import { keyStands } from "../../kernel/auth/recalled-keys.ts";
 import { byKeyOnly } from "../../kernel/database/by-key-only.ts";
 import { type AnySql, json, type Sql } from "../../kernel/database/client.ts";
 import { isTransient, unavailable, violatedConstraint } from "../../kernel/database/failure.ts";
-import { ApiError } from "../../kernel/errors.ts";
+import { ApiError, type Form } from "../../kernel/errors.ts";
 import type { IdOf } from "../../kernel/ids.ts";
 import { databaseWaitMs } from "../../kernel/limits.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
@@ -83,8 +83,8 @@ type TurnRow = Omit<NewTurn, "agentVersion" | "taskRunId" | "keepSeq">;
 
 /** A turn whose agent is read in the statement that writes it. */
 export interface PlainTurn extends TurnRow {
-  /** The key that is looked up in the statement, because it was not before; null: who asks is known. */
-  readonly recalled: RecalledKey | null;
+  /** The key that is looked up in the statement, because it was not before, and the form of its tenant; null: who asks is known. */
+  readonly recalled: { readonly key: string | null; readonly form: Form } | null;
   /** Whether the operator configured a provider for agents without one. */
   readonly hasPlatformProvider: boolean;
 }
@@ -135,7 +135,7 @@ function insertWithAgent(sql: AnySql, turn: PlainTurn) {
   const { tenantId, agentId, hasPlatformProvider } = turn;
   const agent = (version: postgres.Fragment) =>
     runnableVersion(sql, { tenantId: sql`${tenantId}`, agentId: sql`${agentId}`, hasPlatformProvider, version });
-  const stands = andStands(sql, turn.recalled);
+  const stands = andStands(sql, turn);
   if (turn.newSession) {
     const due = sql`select 1 from agent where clock_timestamp() < ${turn.writeBefore} ${andHasPlace(sql, turn)} ${stands}`;
     return sql`
@@ -202,14 +202,13 @@ function existingSession(
 }
 
 /** Returns the condition, beginning with `and`, that a recalled key is still good; nothing where who asks is known. */
-function andStands(sql: AnySql, recalled: RecalledKey | null): postgres.Fragment {
+function andStands(sql: AnySql, { recalled, tenantId, queuedTurnsMax }: PlainTurn): postgres.Fragment {
   if (recalled === null) return sql``;
-  const { id, form, queuedTurns } = recalled.tenant;
   return sql`and ${keyStands(sql, {
-    digest: sql`${recalled.digest}`,
-    tenantId: sql`${id}`,
-    form: sql`${form}`,
-    queuedTurns: sql`${queuedTurns}::int`,
+    digest: sql`${recalled.key}`,
+    tenantId: sql`${tenantId}`,
+    form: sql`${recalled.form}`,
+    queuedTurns: sql`${queuedTurnsMax}::int`,
   })}`;
 }
 

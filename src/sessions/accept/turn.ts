@@ -3,7 +3,7 @@ import { requireRunnable } from "../../agents/runnable.ts";
 import { askedSize, requireRoom } from "../../kernel/admission/stored-bytes.ts";
 import type { Principal } from "../../kernel/auth/authenticator.ts";
 import { turnGate } from "../../kernel/auth/gates.ts";
-import type { RecalledKey } from "../../kernel/auth/recalled-keys.ts";
+import { isProven, noteProof, requireProof } from "../../kernel/auth/proof.ts";
 import type { Ctx } from "../../kernel/context.ts";
 import type { Tx } from "../../kernel/database/client.ts";
 import { ApiError } from "../../kernel/errors.ts";
@@ -58,6 +58,9 @@ export interface TurnRequest {
  */
 export async function acceptTurn(ctx: Ctx, asked: TurnRequest): Promise<AcceptedTurn> {
   const request = { ...asked, body: withoutMark(asked.body) };
+  const mayWait = request.sessionId !== null && (request.body.onBusy ?? "reject") !== "reject";
+  // Only the statement of a plain turn looks an API key up.
+  if (request.key !== null || mayWait) requireProof(request.principal);
   const joined = request.key === null ? null : await joinByKey(ctx.sql, ctx, request.key);
   if (joined !== null) return logAccepted(ctx, request, joined, "a repeated request joined its turn");
   checkTurnBody(request.body, request.sessionId !== null);
@@ -74,25 +77,6 @@ export async function acceptTurn(ctx: Ctx, asked: TurnRequest): Promise<Accepted
   }
 }
 
-/** A request by whom an API key was recalled to be. */
-export type RecalledRequest = Omit<TurnRequest, "principal" | "key" | "taskRun" | "alongside">;
-
-/**
- * Accepts a turn for whom an API key was recalled to be: the statement that writes it looks the key up. Returns
- * null, having written nothing, where the key is good no more, or where it takes more than that statement to
- * accept or refuse the turn; so do the errors that it throws, those of `acceptTurn`.
- */
-export async function acceptRecalled(
-  ctx: Ctx,
-  key: RecalledKey,
-  { body, ...rest }: RecalledRequest,
-): Promise<AcceptedTurn | null> {
-  if ((body.onBusy ?? "reject") !== "reject" && rest.sessionId !== null) return null;
-  checkTurnBody(body, rest.sessionId !== null);
-  refuseWhileFull(ctx.sql, key.tenant);
-  return acceptPlain(ctx, { ...rest, body: withoutMark(body), principal: key, key: null }, key);
-}
-
 /** Returns the body with its message as it is stored. */
 function withoutMark(body: TurnRequest["body"]): TurnRequest["body"] {
   if (body.message?.pending === undefined) return body;
@@ -106,8 +90,9 @@ async function acceptNow(ctx: Ctx, request: TurnRequest): Promise<AcceptedTurn> 
   turnGate(principal.tenant);
   await requireRoom(ctx.sql, principal.tenant, sizeOf(request));
   refuseWhileFull(ctx.sql, principal.tenant);
-  const plain = await acceptPlain(ctx, request, null);
+  const plain = await acceptPlain(ctx, request);
   if (plain !== null) return plain;
+  requireProof(principal);
   const session =
     request.sessionId === null ? null : await findSession(ctx.sql, principal.tenant.id, agentId, request.sessionId);
   if (request.sessionId !== null && session === null) throw new ApiError("not_found");
@@ -162,11 +147,8 @@ async function acceptIntoLine(ctx: Ctx, request: TurnRequest, { isSure = false }
   return logAccepted(ctx, request, accepted, "turn accepted into the line of its session");
 }
 
-/** A request, and what is to be known of who sent it. */
-type PlainRequest = Omit<TurnRequest, "principal"> & { readonly principal: Pick<Principal, "tenant" | "writeBefore"> };
-
 /** Returns the fields of a turn that depend on the request only. */
-function newTurn(request: PlainRequest) {
+function newTurn(request: TurnRequest) {
   const { principal, body } = request;
   return {
     turnId: newId("turn"),
@@ -189,14 +171,10 @@ function newTurn(request: PlainRequest) {
 
 /**
  * Accepts a turn that needs nothing but its session and its agent, in one round trip.
- * Returns null when it needs more, or when one of the two, or the recalled key, does not allow it. Throws 409
+ * Returns null when it needs more, or when one of the two, or a key that it has to look up, does not allow it. Throws 409
  * `session_busy`, 429 `too_many_turns`.
  */
-async function acceptPlain(
-  ctx: Ctx,
-  request: PlainRequest,
-  recalled: RecalledKey | null,
-): Promise<AcceptedTurn | null> {
+async function acceptPlain(ctx: Ctx, request: TurnRequest): Promise<AcceptedTurn | null> {
   const { principal, body, sessionId } = request;
   const { quotaTurnsPerDay, monetization } = principal.tenant;
   const alone = request.key === null && request.alongside === undefined && request.taskRun === undefined;
@@ -210,10 +188,12 @@ async function acceptPlain(
     pinnedVersion: sessionId === null ? (body.version ?? null) : null,
     input: body.message as UiMessage,
     hasPlatformProvider: ctx.config.platformProvider !== null,
-    recalled,
+    recalled: isProven(principal) ? null : { key: principal.key, form: principal.tenant.form },
   };
-  const written = await insertPlainTurnTogether(ctx.sql, turn);
-  if (written) return logAccepted(ctx, request, acceptedOf(turn), "turn accepted");
+  if (await insertPlainTurnTogether(ctx.sql, turn)) {
+    noteProof(principal);
+    return logAccepted(ctx, request, acceptedOf(turn), "turn accepted");
+  }
   await refuseIfFull(ctx.sql, turn);
   return null;
 }
