@@ -10,7 +10,7 @@ const managedAgentName = "Admin agent";
 
 /**
  * Creates the platform-managed agent of a tenant that has none yet, and returns its
- * id. A tenant has at most one (docs/decisions.md, "Agents").
+ * id. A tenant has at most one (docs/decisions/agents.md).
  */
 export function createManagedAgent(sql: AnySql, tenantId: string): Promise<string> {
   return tx(sql, async (inner) => {

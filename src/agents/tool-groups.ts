@@ -1,4 +1,4 @@
-/** The built-in tools of an agent come in groups (docs/decisions.md, "Tools"). */
+/** The built-in tools of an agent come in groups (docs/decisions/tools.md). */
 export const toolGroups = ["workspace", "write_todos", "memory"] as const;
 export type ToolGroup = (typeof toolGroups)[number];
 

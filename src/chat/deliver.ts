@@ -111,7 +111,7 @@ async function send(ctx: Ctx, delivery: Delivery, next: NextMessage): Promise<Se
   }
 }
 
-/** Returns what a failed request means for its delivery (docs/decisions.md, "Chat"). */
+/** Returns what a failed request means for its delivery (docs/decisions/chat.md). */
 function meaningOf(error: PlatformError, delivery: Delivery): SendOutcome {
   const ended = (status: "failed" | "ambiguous", diagnostic: string): SendOutcome => ({
     kind: "ended",

@@ -14,7 +14,7 @@ import { receiveIncoming } from "./receive.ts";
 import { chatPlatforms, webhookBytesMax, webhooksPerSecondMax } from "./schema.ts";
 import { type ChatConnectionRow, findWebhookConnection, openChatCredentials, recordWebhookSeen } from "./store.ts";
 
-/** The operations that the chat platforms call, authorized by their signature or secret (docs/decisions.md, "Chat"). */
+/** The operations that the chat platforms call, authorized by their signature or secret (docs/decisions/chat.md). */
 export function chatWebhookRoutes(ctx: Ctx) {
   return new Elysia({ prefix: "/v1/chat/webhooks" }).post("/:platform/:connectionId", ({ request, params }) =>
     receive(ctx, request, params.platform, params.connectionId),

@@ -40,7 +40,7 @@ export function makeSite(root: string): Site {
     const { body, parts, dead } = render(page, addresses);
     faults.push(...dead.map((target) => `${page.path} → ${target}`));
     searched.push(...parts.map((part) => searchedPart(page, part)));
-    const contents = contentsHtml(shelves, page);
+    const contents = contentsHtml(shelves, pages, page);
     files.set(
       `${page.url.slice("/docs/".length)}.html`,
       framed({ title: page.title, place: "pages", contents, main: body }),
@@ -153,22 +153,32 @@ function shelvesOf(pages: ReadonlyMap<string, SitePage>): Shelf[] {
     return { title, pages: [...new Set(paths)].flatMap((path) => pages.get(path) ?? []) };
   });
   const shelved = new Set([first, ...shelves.flatMap((shelf) => shelf.pages)]);
-  const others = [...pages.values()].filter((page) => !shelved.has(page));
+  const others = [...pages.values()].filter((page) => !shelved.has(page) && !pages.has(aboveOf(page)));
   return [{ title: "", pages: [first] }, ...shelves, { title: "Further", pages: others }];
 }
 
-function contentsHtml(shelves: readonly Shelf[], current: SitePage): Html {
-  const entry = (page: SitePage) => {
+/** The page that a folder of pages belongs to: of `docs/decisions/turns.md` that is `docs/decisions.md`. */
+function aboveOf({ path }: SitePage): string {
+  return `${dirname(path)}.md`;
+}
+
+/** The list of pages. Below the current one stand its headings, below one with a folder of pages those of the folder. */
+function contentsHtml(shelves: readonly Shelf[], pages: ReadonlyMap<string, SitePage>, current: SitePage): Html {
+  const entry = (page: SitePage): Html => {
     const isCurrent = page === current;
-    const below = page.headings.filter(({ depth }) => isCurrent && depth === 2);
+    const isOpen = isCurrent || aboveOf(current) === page.path;
+    const inFolder = isOpen ? [...pages.values()].filter((other) => aboveOf(other) === page.path) : [];
+    const headings = page.headings.filter(({ depth }) => isCurrent && depth === 2);
+    const below = [
+      ...headings.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`),
+      ...inFolder.map(entry),
+    ];
     return html`<li><a href="${page.url}"${isCurrent ? html` aria-current="page"` : null}>${page.title}</a>${
-      below.length === 0
-        ? null
-        : html`<ul>${below.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`)}</ul>`
+      below.length === 0 ? null : html`<ul>${below}</ul>`
     }</li>\n`;
   };
   return html`${shelves.map(
-    ({ title, pages }) => html`${title === "" ? null : html`<h2>${title}</h2>`}<ul>${pages.map(entry)}</ul>`,
+    (shelf) => html`${shelf.title === "" ? null : html`<h2>${shelf.title}</h2>`}<ul>${shelf.pages.map(entry)}</ul>`,
   )}`;
 }
 

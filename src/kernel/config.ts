@@ -95,7 +95,7 @@ const previousKeysMax = 16;
 const jwtSecretBytesMin = 16;
 /** So is a shorter token. */
 const tokenBytesMin = 16;
-/** The kinds of model provider (docs/decisions.md, "Providers"). */
+/** The kinds of model provider (docs/decisions/providers.md). */
 export const providerTypes = [
   "llm_vendor_a",
   "llm_vendor_b",

@@ -7,7 +7,7 @@ import { failureOf } from "./wire/failure.ts";
 
 /**
  * Returns whether an MCP server has a tool of this name, for the approval policy
- * (docs/decisions.md, "Approval policy"). A list without it is read again, because
+ * (docs/decisions/approval-policy.md). A list without it is read again, because
  * the tool may be new. False for a connection that the tenant does not have. Throws
  * 400 `mcp_connection_discovery_failed` when the tools cannot be listed.
  */

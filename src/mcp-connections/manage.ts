@@ -62,7 +62,7 @@ export async function reconnectMcpConnection(
   return { status: row.status, connection: showMcpConnection(row), leftOut };
 }
 
-/** The result of `POST /v1/mcp-connections/:id/test` (docs/decisions.md, "MCP"). */
+/** The result of `POST /v1/mcp-connections/:id/test` (docs/decisions/mcp.md). */
 export type TestResult =
   | {
       readonly ok: true;

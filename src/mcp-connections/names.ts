@@ -14,7 +14,7 @@ export interface NamedTool {
 
 /**
  * Returns the names that the model sees: `{connection name}__{tool}`, characters
- * outside `[A-Za-z0-9_-]` as `_`, cut at 64 (docs/decisions.md, "MCP"). Where two
+ * outside `[A-Za-z0-9_-]` as `_`, cut at 64 (docs/decisions/mcp.md). Where two
  * tools would have one name, the tool of the oldest connection keeps it, and the
  * others end in a digest of their connection and name, whatever their order. So does a
  * tool that would have one of the names of `others`, which are taken already.

@@ -6,7 +6,7 @@ import { type McpConnectionRow, mcpConnectionColumns, type ValidatedTarget } fro
 import type { McpFailure, McpFailureCode } from "./wire/failure.ts";
 
 /**
- * The state machine of an MCP connection's status (docs/decisions.md, "MCP"): every
+ * The state machine of an MCP connection's status (docs/decisions/mcp.md): every
  * move is guarded by the credential version that was tried, because the result says
  * nothing about newer credentials.
  *

@@ -8,7 +8,7 @@ const injectedBytesMax = 64 * 1024;
  * Returns what the agent remembers, as a system text: its tenant-level memories and
  * those of the session's user, most recently accessed first. Empty when there is
  * nothing. Does not touch `lastAccessedAt`
- * (docs/decisions.md, "Memories").
+ * (docs/decisions/memories.md).
  */
 export async function injectedMemories(
   sql: AnySql,

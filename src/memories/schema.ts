@@ -29,7 +29,7 @@ export const MemoryQuery = Closed({
   search: Type.Optional(Type.String({ minLength: 1, maxLength: memoryTextBytesMax })),
 });
 
-/** A memory in a response (docs/decisions.md, "Memories"). */
+/** A memory in a response (docs/decisions/memories.md). */
 export interface Memory {
   readonly id: IdOf<"memory">;
   readonly tenantId: string;

@@ -12,7 +12,7 @@ const text = Type.String({ minLength: 1, description: `What to remember, at most
 const memoryId = Type.String({ description: "The id of the memory, mem_…." });
 
 /**
- * Returns the tools of the group `memory` (docs/decisions.md, "Tools"). A session reaches the
+ * Returns the tools of the group `memory` (docs/decisions/tools.md). A session reaches the
  * tenant-level memories of its agent and those of its own user, never another
  * user's; what it saves is its user's.
  */

@@ -15,7 +15,7 @@ const caches = new WeakMap<Ctx, EligibilityCache>();
 /**
  * The merchant guard, which every new turn passes, however it is sent:
  * it checks the end user's plan or balance with the tenant's billing provider
- * (docs/decisions.md, "Billing"). Costs nothing while the tenant's monetization is
+ * (docs/decisions/billing.md). Costs nothing while the tenant's monetization is
  * off.
  *
  * Throws 402 `merchant_subscription_required` or `merchant_balance_required`, 403

@@ -3,7 +3,7 @@ import { Component } from "../kernel/http/component.ts";
 import { Characters, Closed, Digits, Nullable, OneOf, pageQuery, UserId } from "../kernel/http/request-fields.ts";
 import { Id } from "../kernel/ids.ts";
 
-/** The billing providers by their labels; the interface never shows the vendors' names (docs/decisions.md, "Billing"). */
+/** The billing providers by their labels; the interface never shows the vendors' names (docs/decisions/billing.md). */
 export const billingProviders = ["billing_a", "billing_b"] as const;
 export type BillingProviderName = (typeof billingProviders)[number];
 /** The vendors' own names, accepted in requests; responses show the label. */

@@ -17,7 +17,7 @@ const imageDataUrl = /^data:image\/[A-Za-z0-9.+-]+;base64,[A-Za-z0-9+/]{2,}={0,2
 
 /**
  * Checks the parts of a user's message: text, or an image as a data URL or an
- * https URL (docs/decisions.md, "Turns"), and not only blank texts, which no vendor takes. Throws 400 naming the part.
+ * https URL (docs/decisions/turns.md), and not only blank texts, which no vendor takes. Throws 400 naming the part.
  */
 export function checkParts(parts: readonly unknown[], pointer: string): void {
   for (const [index, part] of parts.entries()) checkPart(part, `${pointer}/${index}`);

@@ -3,7 +3,7 @@ import type { AnswerPart } from "./step-record.ts";
 
 /**
  * Replaces NUL and lone surrogates in a model's texts by U+FFFD, after joining pairs that
- * were split between two pieces (docs/decisions.md, "Text and numbers"). Applied before
+ * were split between two pieces (docs/decisions/text-and-ids.md). Applied before
  * chunks are made, so that what is streamed and what is stored are the same.
  */
 export class PartCleaner {

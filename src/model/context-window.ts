@@ -1,6 +1,6 @@
 import { calcPrice } from "@pydantic/genai-prices";
 
-/** The context window of a model that no catalogue knows, in tokens (docs/decisions.md, "Compaction"). */
+/** The context window of a model that no catalogue knows, in tokens (docs/decisions/compaction.md). */
 const unknownWindowTokens = 128_000;
 
 const windows = new Map<string, number>();

@@ -15,7 +15,7 @@ import {
 } from "./command.ts";
 import type { Columns } from "./text-table.ts";
 
-/** What the command line takes (docs/decisions.md, "Operator commands"). */
+/** What the command line takes (docs/decisions/operator-commands.md). */
 export const skillUsage = `skill publish <folder> [--json]
 skill list [--json]
 skill withdraw --skill skill_…

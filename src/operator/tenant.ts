@@ -25,7 +25,7 @@ import { readKey } from "./tenant-key.ts";
 import { noTenant, readName, readTenant } from "./tenant-words.ts";
 import type { Columns } from "./text-table.ts";
 
-/** What the command line takes (docs/decisions.md, "Operator commands"). */
+/** What the command line takes (docs/decisions/operator-commands.md). */
 export const tenantUsage = `tenant create --name N [--form a|b] [--admin-agent] [--json]
 tenant list [--json]
 tenant set --tenant ten_… [--name N] [--subscription active|inactive] [--usage-credit TOKENS|none]

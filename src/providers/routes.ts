@@ -167,7 +167,10 @@ async function findOrThrow(sql: AnySql, tenantId: string, id: string): Promise<P
   return row;
 }
 
-/** `baseUrl` is required for `custom`, refused for `gateway`, and must be an address that may be called (docs/decisions.md, "Private addresses"). Throws 400. */
+/**
+ * `baseUrl` is required for `custom`, refused for `gateway`, and must be an address that may be
+ * called (docs/decisions/private-addresses.md). Throws 400.
+ */
 function checkBaseUrl(providerType: ProviderType, baseUrl: string | null, allowPrivate: boolean): void {
   if (providerType === "gateway" && baseUrl !== null) throw invalid("/baseUrl", "is not taken for this provider type");
   if (providerType === "custom" && baseUrl === null) throw invalid("/baseUrl", "is required for this provider type");

@@ -7,7 +7,7 @@ import { type Continuation, continuationById, latestContinuation } from "./conti
 import { applySettled, type Pause } from "./pause.ts";
 import { type ApprovalDecision, decideMove } from "./state/continuation.ts";
 
-/** A call that waits, or waited, for a person (docs/decisions.md, "Approvals"). */
+/** A call that waits, or waited, for a person (docs/decisions/approvals.md). */
 export interface ToolApproval {
   readonly id: IdOf<"approval">;
   readonly sessionId: IdOf<"session">;

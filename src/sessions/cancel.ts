@@ -22,7 +22,7 @@ export interface CancelBody {
 }
 
 /**
- * Cancels the session's turn, and with `queued` its line (docs/decisions.md, "Cancel"). The
+ * Cancels the session's turn, and with `queued` its line (docs/decisions/cancel.md). The
  * request is stored in the turn's row, so that it also works while Redis is down and when the
  * worker dies: a cancelled turn is never run again. A turn that no worker has claimed yet, or
  * that waits for a person, ends at once; what waits for a person is denied.

@@ -6,7 +6,7 @@ import { type Continuation, continuationById, latestContinuation } from "./conti
 import { applySettled, type Pause } from "./pause.ts";
 import { settleMove } from "./state/continuation.ts";
 
-/** A call of a tool that the caller runs (docs/decisions.md, "Client tools"). */
+/** A call of a tool that the caller runs (docs/decisions/client-tools.md). */
 export interface ClientToolCall {
   readonly toolCallId: string;
   readonly tool: string;

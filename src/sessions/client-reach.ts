@@ -5,7 +5,7 @@ import type { IdOf } from "../kernel/ids.ts";
 import { findSession } from "./state/store.ts";
 
 /**
- * What a client token is good for (docs/decisions.md, "Client tokens"): each function is one
+ * What a client token is good for (docs/decisions/client-tokens.md): each function is one
  * kind of operation that it may call, and says what of it is in the token's reach. What is not
  * there is answered as what does not exist.
  */

@@ -35,7 +35,7 @@ export const UserMessage = Component("UserMessage", {
 
 /**
  * A user's UI message, or the assistant's that waits, with decisions and results in its parts
- * (docs/decisions.md, "Assistant messages").
+ * (docs/decisions/assistant-messages.md).
  */
 const SessionMessage = Component("SessionMessage", {
   id: example(MessageId, "message-1"),

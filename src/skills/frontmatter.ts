@@ -40,7 +40,7 @@ const yamlTag = /^tag:yaml\.org,2002:[a-z]+$/;
 
 /**
  * Returns the frontmatter of a SKILL.md. What YAML refuses is read line by line, where
- * that can only mean one thing (docs/decisions.md, "Skills"). Throws 400
+ * that can only mean one thing (docs/decisions/skills.md). Throws 400
  * `skill_invalid_markdown` that names the line, the column and what to do.
  */
 export function readFrontmatter(markdown: string): Frontmatter {

@@ -22,7 +22,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
  * Returns what a SKILL.md says of its skill: YAML frontmatter between two lines of `---`
- * that sets `name` and `description` (docs/decisions.md, "Skills"). Throws 400
+ * that sets `name` and `description` (docs/decisions/skills.md). Throws 400
  * `skill_invalid_markdown` that names the line, the column and what to do.
  */
 export function readManifest(content: Uint8Array = new Uint8Array()): Manifest {

@@ -33,7 +33,7 @@ interface ReachableSkill {
 }
 
 /**
- * Returns the skills of a turn (docs/decisions.md, "Skills"): the agent's own, then the library's that this version of its
+ * Returns the skills of a turn (docs/decisions/skills.md): the agent's own, then the library's that this version of its
  * configuration names. Files are read when the model asks for them.
  */
 export async function skillsForTurn(
@@ -89,7 +89,7 @@ function activateSkill({ agentId }: ToolScope, skills: readonly ReachableSkill[]
   });
 }
 
-/** Returns the path of a skill's SKILL.md for the tool `read` (docs/decisions.md, "Skills"). */
+/** Returns the path of a skill's SKILL.md for the tool `read` (docs/decisions/skills.md). */
 function virtualPath(agentId: string, skillId: string): string {
   return `/.parley/${agentId}/skills/${skillId}/${manifestPath}`;
 }

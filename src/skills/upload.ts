@@ -29,7 +29,7 @@ export interface Upload {
 
 /** The name of a library skill's archive when the form has none. */
 const filenameDefault = "skill.zip";
-/** Causes that the library's operations spell as `invalid_request` (docs/decisions.md, "Skills"). */
+/** Causes that the library's operations spell as `invalid_request` (docs/decisions/skills.md). */
 const brokenSkill: readonly ErrorCause[] = [
   "skill_invalid_archive",
   "skill_invalid_markdown",

@@ -31,7 +31,7 @@ interface FiringTask {
  * run, because it happens only while the row still has its time. A late fire (after
  * downtime) replaces all that were missed: the next one is the first after now. A
  * fire while a run is active, while the agent is disabled or the subscription
- * inactive is skipped (docs/decisions.md, "Schedules").
+ * inactive is skipped (docs/decisions/tasks.md).
  */
 export async function fireTask(
   { sql }: Pick<Ctx, "sql">,

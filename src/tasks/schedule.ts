@@ -10,7 +10,7 @@ const intervalMsMin = 60_000;
 /** The longest interval, a hundred years, so that its next fire is a valid date. */
 const intervalMsMax = 100 * 366 * 24 * 60 * 60 * 1000;
 
-/** When a task runs by itself (docs/decisions.md, "Schedules"). */
+/** When a task runs by itself (docs/decisions/tasks.md). */
 export type Schedule =
   | { readonly kind: "once"; readonly config: { readonly at: string } }
   | { readonly kind: "interval"; readonly config: { readonly everyMs: number } }

@@ -21,7 +21,7 @@ interface BuiltinTool<T extends TObject> {
 /**
  * Returns a built-in tool. The model's input is validated against the schema before
  * `execute` gets it, with NUL and lone surrogates replaced as in everything that comes
- * from a model (docs/decisions.md, "Text and numbers").
+ * from a model (docs/decisions/text-and-ids.md).
  */
 export function builtinTool<T extends TObject>(spec: BuiltinTool<T>): TurnTool {
   const { name, description, input, readOnly } = spec;

@@ -1,7 +1,7 @@
 import type { IdOf } from "../kernel/ids.ts";
 import type { TurnTool } from "./tool.ts";
 
-/** The modes of a policy; an override may also be `deny` (docs/decisions.md, "Approval policy"). */
+/** The modes of a policy; an override may also be `deny` (docs/decisions/approval-policy.md). */
 export const approvalModes = ["full", "auto", "manual"] as const;
 
 export interface ApprovalOverride {
@@ -20,8 +20,8 @@ export interface ApprovalPolicy {
 export type Decision = "run" | "ask" | "deny";
 
 /**
- * Returns the policy's decision on a call of this tool (docs/decisions.md, "Approval
- * policy"): that of the tool's override, else of the default. `full` runs every call,
+ * Returns the policy's decision on a call of this tool (docs/decisions/approval-policy.md): that
+ * of the tool's override, else of the default. `full` runs every call,
  * `auto` runs only tools known to be read-only without asking, `manual` asks for every
  * call.
  */

@@ -10,7 +10,7 @@ const todosMax = 200;
 const contentCharactersMax = 1_000;
 
 /**
- * Returns the tool group `write_todos` (docs/decisions.md, "Tools"): the model's own
+ * Returns the tool group `write_todos` (docs/decisions/tools.md): the model's own
  * to-do list. A new list replaces the one stored with the session; a stateless generation
  * stores none and only gets its list back.
  */

@@ -2,7 +2,7 @@ import type { Tx } from "../kernel/database/client.ts";
 
 /**
  * Deletes a session's artifacts: the workspace files that its tool calls wrote
- * last (docs/decisions.md, "Workspaces"). A file that was written afterwards, over HTTP
+ * last (docs/decisions/workspaces.md). A file that was written afterwards, over HTTP
  * or in another session, is no longer its artifact.
  */
 export async function deleteArtifacts(inner: Tx, sessionId: string): Promise<void> {

@@ -14,7 +14,7 @@ const stdoutBytesMax = 192 * 1024;
 
 /**
  * Returns the tool `bash`: a simulated shell with no network, over the workspace's files
- * (docs/decisions.md, "Workspaces").
+ * (docs/decisions/workspaces.md).
  */
 export function bashTool({
   ctx: { sql },

@@ -2,7 +2,7 @@
 
 /** A tenant has at most this many workspaces. */
 export const workspacesPerTenantMax = 1_000;
-/** The size limit of a file (docs/decisions.md, "Workspaces"). */
+/** The size limit of a file (docs/decisions/workspaces.md). */
 export const fileBytesMax = 10 * 1024 * 1024;
 /** The size limit of all files of a workspace together. */
 export const workspaceBytesMax = 100 * 1024 * 1024;
@@ -22,7 +22,7 @@ export const fileListsMax = 4;
 /** Of these, one tenant may have this many. */
 export const fileListsPerTenantMax = 2;
 
-/** A command may run this long; then it is ended (docs/decisions.md, "Workspaces"). */
+/** A command may run this long; then it is ended (docs/decisions/workspaces.md). */
 export const commandMs = 30_000;
 /** A process that has not stopped by itself this long after its time is killed. */
 export const processGraceMs = 3_000;

@@ -1,6 +1,6 @@
 import { workspacePathBytesMax } from "./limits.ts";
 
-/** The first folder of paths that lie in no workspace, such as those of skills (docs/decisions.md, "Skills"). */
+/** The first folder of paths that lie in no workspace, such as those of skills (docs/decisions/skills.md). */
 export const virtualFolder = ".parley";
 
 /** Returns why a relative path cannot be a file's; null when it can. */

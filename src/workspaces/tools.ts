@@ -16,7 +16,7 @@ import type { WorkspaceScope } from "./scope.ts";
 import { withWorkspace } from "./store.ts";
 
 /**
- * Returns the tools of the group `workspace` (docs/decisions.md, "Tools"); none when
+ * Returns the tools of the group `workspace` (docs/decisions/tools.md); none when
  * the agent has no workspace. `readVirtual` returns the text at a virtual path, so
  * that `read` reads skills too.
  */

@@ -33,7 +33,7 @@ const fields = [
   cap("MCP connections of an agent", 50, invalid),
 ] as const;
 
-/** Agents, their versions and avatars: docs/decisions.md, "Agents". */
+/** Agents, their versions and avatars: docs/decisions/agents.md. */
 export const agents: readonly Contract[] = [
   {
     op: "POST /v1/agents",

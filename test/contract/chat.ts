@@ -4,7 +4,7 @@ const connection = { id: ["cc", "404 not_found"] } as const;
 const cursor = "400 invalid_cursor | 400 invalid_request";
 const move = { success: [200], shape: "ChatConnection", ids: connection, key: "response", errors: [] } as const;
 
-/** Chat connections and their deliveries: docs/decisions.md, "Chat". */
+/** Chat connections and their deliveries: docs/decisions/chat.md. */
 export const chat: readonly Contract[] = [
   {
     op: "GET /v1/chat-connections",

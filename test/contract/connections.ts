@@ -17,7 +17,7 @@ const reached: readonly Limit[] = [
   ascii("/scope", 1, 2_048),
 ];
 
-/** MCP connections: docs/decisions.md, "MCP". */
+/** MCP connections: docs/decisions/mcp.md. */
 export const mcpConnections: readonly Contract[] = [
   {
     op: "GET /v1/mcp-connections",
@@ -90,7 +90,7 @@ const fields = [characters("/name", 1, 80), metadata];
 const conflict = "409 workspace_delete_conflict | 409 SANDBOX_DELETE_CONFLICT";
 const inUse = "409 workspace_in_use | 409 SANDBOX_IN_USE";
 
-/** Workspaces, which form A calls sandboxes: docs/decisions.md, "Workspaces". */
+/** Workspaces, which form A calls sandboxes: docs/decisions/workspaces.md. */
 export const workspaces: readonly Contract[] = [
   {
     op: "POST /v1/sandboxes",

@@ -100,7 +100,7 @@ export function formsOf({ form }: { readonly form?: Form | undefined }): readonl
 export const methodOf = ({ op }: Contract): string => op.split(" ")[0] ?? "";
 export const pathOf = ({ op }: Contract): string => op.split(" ")[1] ?? "";
 
-/** Errors of every operation: docs/decisions.md, "Errors" and "Credentials". */
+/** Errors of every operation: docs/decisions/errors.md and docs/decisions/keys.md. */
 export const sharedErrors = {
   unauthorized: "401 unauthorized",
   subscription: "402 subscription_required",

@@ -4,7 +4,7 @@ const agent = { agentId: ["ag", "404 not_found"] } as const;
 const memory = { ...agent, memoryId: ["mem", "404 not_found"] } as const;
 const text: Limit = { field: "/text", unit: "bytes", min: 1, max: 10 * 1024 };
 
-/** Memories of an agent: docs/decisions.md, "Memories". */
+/** Memories of an agent: docs/decisions/memories.md. */
 export const memories: readonly Contract[] = [
   {
     op: "POST /v1/agents/:agentId/memories",

@@ -12,7 +12,7 @@ const move = {
   errors: ["409 merchant_event_state"],
 } as const;
 
-/** A tenant's billing provider, bindings and usage events: docs/decisions.md, "Billing". */
+/** A tenant's billing provider, bindings and usage events: docs/decisions/billing.md. */
 export const merchant: readonly Contract[] = [
   { op: "GET /v1/merchant-connection", success: [200], shape: "MerchantConnectionRead", errors: [] },
   {

@@ -9,7 +9,7 @@ const fields = [
   metadata,
 ];
 
-/** Prompts: docs/decisions.md, "Prompts". */
+/** Prompts: docs/decisions/prompts.md. */
 export const prompts: readonly Contract[] = [
   {
     op: "POST /v1/prompts",

@@ -41,7 +41,7 @@ const canceled = "409 turn_canceled";
 const messageId = (field: string) => characters(field, 1, 256);
 const version = "404 agent_version_not_found | 404 AGENT_VERSION_NOT_FOUND";
 
-/** Sessions, turns, approvals and generation: docs/decisions.md, "Sessions" and "Turns". */
+/** Sessions, turns, approvals and generation: docs/decisions/sessions.md and docs/decisions/turns.md. */
 export const sessions: readonly Contract[] = [
   {
     op: "POST /v1/agents/:agentId/sessions",

@@ -10,7 +10,7 @@ const taken = "409 skill_name_conflict | 400 invalid_request";
 const tooLarge = "413 skill_uncompressed_too_large | 413 invalid_request";
 const archive = "400 skill_invalid_archive | 400 invalid_request";
 
-/** Skills of an agent, and the library: docs/decisions.md, "Skills". */
+/** Skills of an agent, and the library: docs/decisions/skills.md. */
 export const skills: readonly Contract[] = [
   {
     op: "GET /v1/agents/:agentId/skills",

@@ -16,7 +16,7 @@ const fields = [
   ...responseFormat,
 ];
 
-/** Tasks, schedules and runs: docs/decisions.md, "Tasks" and "Schedules". */
+/** Tasks, schedules and runs: docs/decisions/tasks.md. */
 export const tasks: readonly Contract[] = [
   { op: "GET /v1/tasks", success: [200], shape: "TaskPage", errors: [cursor], limits: [pageLimit(200)] },
   {

@@ -61,6 +61,16 @@ describe("the site of this repository", () => {
     expect(examples).toContain("new Parley({ baseUrl: PARLEY_URL");
   });
 
+  test("shows the pages of a folder below the page that it belongs to, where that or one of them is open", () => {
+    const contentsOf = (name: string) => /<nav id="contents"[\s\S]*?<\/nav>/.exec(String(files.get(name)))?.[0] ?? "";
+    for (const name of ["decisions.html", "decisions/turns.html"])
+      expect(contentsOf(name)).toMatch(
+        /href="\/docs\/decisions"[^>]*>Decisions<\/a><ul>[\s\S]*href="\/docs\/decisions\/turns"/,
+      );
+    expect(contentsOf("decisions/turns.html")).toMatch(/aria-current="page">Turns<\/a><ul><li><a href="#why"/);
+    expect(contentsOf("guide.html")).not.toContain("/docs/decisions/");
+  });
+
   test("has each part of a page in its search", () => {
     const parts: { url: string; text: string }[] = JSON.parse(String(files.get("search.json")));
     expect(parts.length).toBeGreaterThan(200);

@@ -59,9 +59,9 @@ const signInPath = /^[a-z]+:\/\/[^/]*\/console\/api\/login\/?(?:\?|$)/;
 const webhookPath = /^[a-z]+:\/\/[^/]*\/v1\/chat\/webhooks\/[^/]+\/([^/?]+)/;
 
 /**
- * Shares an HTTP process among its senders (docs/decisions.md,
- * "Requests"): each has so many requests in flight and so many streams open, and among those
- * that begin, the one with the fewest goes first.
+ * Shares an HTTP process among its senders (docs/decisions/requests.md): each has so many
+ * requests in flight and so many streams open, and among those that begin, the one with the
+ * fewest goes first.
  *
  * A request counts for the tenant that its credential stood for the last time, until it is
  * authenticated; one whose credential is new, missing or was refused counts with all others of

@@ -4,7 +4,7 @@ import { ApiError } from "../errors.ts";
 import { idempotencyKeepHours } from "../limits.ts";
 
 /**
- * What a tenant stores (docs/decisions.md, "Stored bytes"). It is added up when somebody asks: sessions
+ * What a tenant stores (docs/decisions/stored-bytes.md). It is added up when somebody asks: sessions
  * have their part in a column, the rest is summed from sizes without reading what is stored. Of a tenant without a limit
  * nothing is asked when something is stored.
  */

@@ -1,11 +1,11 @@
 import type { IdOf } from "../ids.ts";
 
-/** What a client token may be made with or without (docs/decisions.md, "Client tokens"). */
+/** What a client token may be made with or without (docs/decisions/client-tokens.md). */
 export const clientAbilities = ["approvals", "clientTools", "forks"] as const;
 /** Deciding approvals, answering calls of client tools, copying sessions. */
 export type ClientAbility = (typeof clientAbilities)[number];
 
-/** What a client token is good for (docs/decisions.md, "Client tokens"). */
+/** What a client token is good for (docs/decisions/client-tokens.md). */
 export interface ClientScope {
   readonly agentId: IdOf<"agent">;
   readonly userId: string;

@@ -37,7 +37,7 @@ export type DashboardJwtConfig = Pick<
 >;
 
 /**
- * Returns the check of dashboard JWTs (docs/decisions.md, "Credentials"): HS256 with the secret only, or the JWKS's
+ * Returns the check of dashboard JWTs (docs/decisions/keys.md): HS256 with the secret only, or the JWKS's
  * own algorithms; where an audience or an issuer is configured, the token's has to be that one. The check returns the
  * claims. It throws 401 for a token that is not valid or has no `exp`, 503 when the JWKS cannot be read.
  */

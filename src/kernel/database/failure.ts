@@ -46,7 +46,10 @@ export function isTransient(error: unknown): boolean {
   return transientStates.has(code) || connectionCodes.has(code);
 }
 
-/** Returns whether an error means that Postgres is not available now; the caller gets a 503 then (docs/decisions.md, "Postgres and Redis"). */
+/**
+ * Returns whether an error means that Postgres is not available now; the caller gets a 503 then
+ * (docs/decisions/errors.md).
+ */
 export function isUnavailable(error: unknown): boolean {
   const code = codeOf(error);
   return (

@@ -1,7 +1,7 @@
 import { type ApiError, type Form, type Issue, messageIn, spell } from "../errors.ts";
 import { formOf, rememberCode, requestIdOf, speaksProtocol } from "./request.ts";
 
-/** Returns an error as a response, spelt in the request's form (docs/decisions.md, "Errors"). */
+/** Returns an error as a response, spelt in the request's form (docs/decisions/errors.md). */
 export function envelope(request: Request, error: ApiError): Response {
   const form: Form = formOf(request);
   const { status, code } = spell(error.reason, form);

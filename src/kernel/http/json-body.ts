@@ -5,7 +5,7 @@ import { jsonBodyBytesMax, jsonDepthMax } from "../limits.ts";
 import { limitValues } from "./count-values.ts";
 
 /**
- * Reads a JSON body (docs/decisions.md, "Requests").
+ * Reads a JSON body (docs/decisions/requests.md).
  * An empty body reads as undefined, so that operations without one take none.
  * Throws 400 for another media type, malformed JSON, NUL characters and lone
  * surrogates, numbers without bounds, 413 above `bytesMax` or `jsonValuesMax`.

@@ -10,7 +10,7 @@ const streamPath = /^\/v1\/agents\/[^/]+\/sessions\/[^/]+\/stream\/?$/;
 /**
  * Returns the request with the client token of its query as `Authorization`, and a URL without
  * it: a browser's own `EventSource` cannot send headers. Only a stream that is read takes one
- * there, and no other credential is taken from a URL (docs/decisions.md, "Client tokens").
+ * there, and no other credential is taken from a URL (docs/decisions/client-tokens.md).
  * What comes after this, logs and traces included, never sees it. Throws 400 for a request
  * with both.
  */

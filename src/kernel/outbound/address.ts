@@ -25,7 +25,7 @@ export function isPublicAddress(text: string): boolean {
 
 /**
  * Returns what is wrong with a URL that a tenant supplies, as the end of a sentence, or
- * null when nothing is (docs/decisions.md, "Private addresses"). Checks the text only:
+ * null when nothing is (docs/decisions/private-addresses.md). Checks the text only:
  * the addresses of a name are checked when it is resolved, by `guardedFetch`.
  */
 export function tenantUrlFault(text: string, allowPrivate: boolean): string | null {

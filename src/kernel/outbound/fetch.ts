@@ -84,7 +84,7 @@ const requests = new SharedSlots(requestsMax, tenantRequestsMax);
 let sender: PinnedSend | null = null;
 
 /**
- * Returns the fetch for addresses that tenants supply (docs/decisions.md, "Private addresses").
+ * Returns the fetch for addresses that tenants supply (docs/decisions/private-addresses.md).
  * Its requests count to the tenant's share; with null they do not, where something else
  * bounds them.
  */

@@ -73,7 +73,7 @@ function cleanScope(scope: string): string | null {
   return names.join(" ").slice(0, missingScopeLengthMax) || null;
 }
 
-/** Returns the failure that an error of a request to an MCP server means (docs/decisions.md, "MCP"). */
+/** Returns the failure that an error of a request to an MCP server means (docs/decisions/mcp.md). */
 export function failureOf(error: unknown): McpFailure {
   if (error instanceof McpFailure) return error;
   if (error instanceof SealError) return unreachable("The connection's stored credentials cannot be opened right now.");

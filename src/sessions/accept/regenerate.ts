@@ -8,8 +8,8 @@ interface Place {
 }
 
 /**
- * Returns the place that a regeneration keeps the transcript up to (docs/decisions.md,
- * "Regeneration"): before an assistant's message, after a user's. Null when it came with a
+ * Returns the place that a regeneration keeps the transcript up to
+ * (docs/decisions/regeneration.md): before an assistant's message, after a user's. Null when it came with a
  * user's message that the transcript does not hold, because its turn failed or was
  * cancelled: that is to be sent as any other. The caller has locked the session, so that the
  * transcript cannot change before the turn is written.

@@ -50,7 +50,7 @@ export interface TurnRequest {
 
 /**
  * Accepts a turn: checks everything that can be checked before it runs, then
- * writes session, turn and job in one transaction (docs/decisions.md, "Turns").
+ * writes session, turn and job in one transaction (docs/decisions/turns.md).
  *
  * Throws 400, 402, 403 (the merchant guard's), 404 (also for a task's run that is not
  * queued any more), 409 `session_busy` or `agent_disabled`, 422 `idempotency_key_reused`,

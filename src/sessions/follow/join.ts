@@ -22,7 +22,7 @@ const looksMax = 5;
 /**
  * Returns the response that streams the running turn's events, from the first or after
  * `Last-Event-ID`. When nothing runs: the rest of the turn that `Last-Event-ID` names, or 204
- * (docs/decisions.md, "Streams"). Throws 404 `not_found`.
+ * (docs/decisions/streams.md). Throws 404 `not_found`.
  */
 export async function joinTurn(streams: StreamContext, input: JoinInput): Promise<Response> {
   const { sql, tenantId, params, request } = input;

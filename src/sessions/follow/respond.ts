@@ -122,7 +122,7 @@ export async function awaitEnd({ ctx, watch }: StreamContext, log: FollowedLog, 
   }
 }
 
-/** Returns the error of a turn that did not succeed, for a JSON response (docs/decisions.md, "Turns"). */
+/** Returns the error of a turn that did not succeed, for a JSON response (docs/decisions/turns.md). */
 function failureOf(state: Pick<LogState, "status" | "error">, turnId: string): ApiError {
   const headers = { "X-Turn-Id": turnId };
   if (state.status === "canceled") return new ApiError("turn_canceled", { headers });
