@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { useService } from "../../harness/fixture.ts";
 import { dashboardSecret, SignInScene } from "../../harness/sign-in-scene.ts";
 
-/** Documents as authorization servers were seen to send them; docs/interoperability.md, "What strangers send", has where they were reported. */
+/** Documents as authorization servers were seen to send them, in the field. */
 const h = await useService({ env: { DASHBOARD_JWT_SECRET: dashboardSecret } });
 let s: SignInScene;
 beforeEach(async () => {

@@ -4,7 +4,7 @@ import { callTool, toolsOfTurn } from "../../harness/mcp-turn.ts";
 import { useRawMcp } from "../../harness/raw-mcp-fixture.ts";
 import { body, events, rpc, type SentMessage } from "../../servers/raw-mcp.ts";
 
-/** What servers were seen to send; docs/interoperability.md, "What strangers send", has where they were reported. */
+/** What servers were seen to send, in the field. */
 const scene = await useRawMcp();
 const { h, t } = scene;
 

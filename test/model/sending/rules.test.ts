@@ -5,7 +5,7 @@ import { fitMessages } from "../../../src/model/sending/fit-prompt.ts";
 import { fitSchema } from "../../../src/model/sending/fit-schema.ts";
 import { rowOf, rulesOf, type VendorName } from "../../../src/model/sending/rules.ts";
 
-/** A row of the table in docs/interoperability.md each. */
+/** A row of the table in docs/vendors.md each. */
 const long = (count: number) => "a".repeat(count);
 const rows: readonly {
   readonly vendor: VendorName;
