@@ -1,51 +1,28 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { Form } from "../../src/kernel/errors.ts";
-import { useService } from "../harness/fixture.ts";
-import type { TestTenant } from "../harness/harness.ts";
 import { failures } from "../harness/mcp-failures.ts";
+import { useMcp } from "../harness/mcp-fixture.ts";
 import { makeAgent } from "../harness/seed.ts";
+import { statusAndCode } from "../harness/status-and-code.ts";
 import { McpServer } from "../servers/mcp.ts";
 
-let t: TestTenant;
-let mcp: McpServer;
-
-const h = await useService();
-beforeEach(async () => {
-  t = await h.tenant();
-  mcp = new McpServer();
-});
-afterEach(() => mcp.stop());
+const scene = await useMcp();
+const { h, create, made } = scene;
 
 const path = "/v1/mcp-connections";
 const missing = `mcp_${"0".repeat(24)}`;
-let names = 0;
-
-function create(fields: Record<string, unknown> = {}, form: Form = "b") {
-  names += 1;
-  return t.call("POST", path, { form, body: { name: `c${names}`, url: mcp.url, authType: "none", ...fields } });
-}
-
-async function made(fields: Record<string, unknown> = {}): Promise<string> {
-  const { status, body } = await create(fields);
-  expect([status, body]).toEqual([201, body]);
-  return body.id;
-}
-
-function codes(response: { status: number; body: { error: { code: string } } }) {
-  return [response.status, response.body.error.code];
-}
 
 describe("GET /v1/mcp-connections", () => {
   test("200 sorted by name, the tenant's own only", async () => {
     for (const name of ["b", "C", "a", "ä"]) await create({ name, authType: "oauth_authorization_code" });
     const other = await h.tenant();
-    const { body } = await t.call("GET", path);
+    const { body } = await scene.t.call("GET", path);
     expect(body.mcpConnections.map((connection: { name: string }) => connection.name)).toEqual(["C", "a", "b", "ä"]);
     expect((await other.call("GET", path)).body).toEqual({ mcpConnections: [] });
   });
 
   test("400 for an unknown query field", async () => {
-    expect((await t.call("GET", `${path}?extra=1`)).status).toBe(400);
+    expect((await scene.t.call("GET", `${path}?extra=1`)).status).toBe(400);
   });
 });
 
@@ -64,11 +41,11 @@ describe("/v1/mcp-connections/:id", () => {
         const stranger = await h.tenant();
         const ask = async (id: string) => stranger.call(method, `${path}/${id}${end}`, { form, body });
         const [absent, others] = [await ask(missing), await ask(foreign)];
-        expect([codes(absent as never), codes(others as never)]).toEqual([
+        expect([statusAndCode(absent), statusAndCode(others)]).toEqual([
           [404, "not_found"],
           [404, "not_found"],
         ]);
-        expect(codes((await ask("mcp_1")) as never)).toEqual([
+        expect(statusAndCode(await ask("mcp_1"))).toEqual([
           400,
           form === "a" ? "invalid_request" : "validation_failed",
         ]);
@@ -77,54 +54,59 @@ describe("/v1/mcp-connections/:id", () => {
 
   test("GET 200", async () => {
     const { leftOut: _, ...body } = (await create()).body;
-    expect(await t.call("GET", `${path}/${body.id}`, { form: "a" })).toMatchObject({ status: 200, body });
+    expect(await scene.t.call("GET", `${path}/${body.id}`, { form: "a" })).toMatchObject({ status: 200, body });
   });
 
   test("PATCH 200: credentials untouched", async () => {
-    mcp.settings.accepts = (token) => token === "secret-token-1234";
+    scene.mcp.settings.accepts = (token) => token === "secret-token-1234";
     const id = await made({ authType: "bearer", bearerToken: "secret-token-1234" });
-    const { status, body } = await t.call("PATCH", `${path}/${id}`, { body: { name: "renamed" } });
+    const { status, body } = await scene.t.call("PATCH", `${path}/${id}`, { body: { name: "renamed" } });
     expect([status, body.name, body.credentialFragment]).toEqual([200, "renamed", "1234"]);
-    expect((await t.call("POST", `${path}/${id}/test`)).body.ok).toBe(true);
+    expect((await scene.t.call("POST", `${path}/${id}/test`)).body.ok).toBe(true);
   });
 
   test("PATCH 400 without a field, or with one that cannot be changed so", async () => {
     const id = await made();
-    expect((await t.call("PATCH", `${path}/${id}`, { body: {} })).status).toBe(400);
-    expect((await t.call("PATCH", `${path}/${id}`, { body: { name: "n", url: mcp.url } })).status).toBe(400);
+    expect((await scene.t.call("PATCH", `${path}/${id}`, { body: {} })).status).toBe(400);
+    expect((await scene.t.call("PATCH", `${path}/${id}`, { body: { name: "n", url: scene.mcp.url } })).status).toBe(
+      400,
+    );
   });
 
   test("PATCH 409 mcp_connection_name_conflict; its own name is 200", async () => {
     await create({ name: "taken" });
     const id = await made({ name: "mine" });
-    const rename = (name: string, form: Form) => t.call("PATCH", `${path}/${id}`, { form, body: { name } });
-    expect(codes((await rename("taken", "b")) as never)).toEqual([409, "mcp_connection_name_conflict"]);
-    expect(codes((await rename("taken", "a")) as never)).toEqual([409, "invalid_request"]);
+    const rename = (name: string, form: Form) => scene.t.call("PATCH", `${path}/${id}`, { form, body: { name } });
+    expect(statusAndCode(await rename("taken", "b"))).toEqual([409, "mcp_connection_name_conflict"]);
+    expect(statusAndCode(await rename("taken", "a"))).toEqual([409, "invalid_request"]);
     expect((await rename("mine", "b")).status).toBe(200);
   });
 
   test("DELETE 204, then 404; the name is free", async () => {
     const id = await made({ name: "gone" });
-    expect((await t.call("DELETE", `${path}/${id}`)).status).toBe(204);
-    expect((await t.call("DELETE", `${path}/${id}`)).status).toBe(404);
+    expect((await scene.t.call("DELETE", `${path}/${id}`)).status).toBe(204);
+    expect((await scene.t.call("DELETE", `${path}/${id}`)).status).toBe(404);
     expect((await create({ name: "gone" })).status).toBe(201);
   });
 
   test("DELETE 409 mcp_connection_in_use while attached to an agent", async () => {
     const id = await made();
-    const agentId = await makeAgent(h, t, { mcpConnectionIds: [id] });
-    const inB = await t.call("DELETE", `${path}/${id}`);
-    expect([codes(inB as never), inB.body.error.details.agentIds]).toEqual([[409, "mcp_connection_in_use"], [agentId]]);
-    expect(codes((await t.call("DELETE", `${path}/${id}`, { form: "a" })) as never)).toEqual([409, "invalid_request"]);
-    await t.call("PUT", `/v1/agents/${agentId}`, { body: { mcpConnectionIds: [] } });
-    expect((await t.call("DELETE", `${path}/${id}`)).status).toBe(204);
+    const agentId = await makeAgent(h, scene.t, { mcpConnectionIds: [id] });
+    const inB = await scene.t.call("DELETE", `${path}/${id}`);
+    expect([statusAndCode(inB), inB.body.error.details.agentIds]).toEqual([[409, "mcp_connection_in_use"], [agentId]]);
+    expect(statusAndCode(await scene.t.call("DELETE", `${path}/${id}`, { form: "a" }))).toEqual([
+      409,
+      "invalid_request",
+    ]);
+    await scene.t.call("PUT", `/v1/agents/${agentId}`, { body: { mcpConnectionIds: [] } });
+    expect((await scene.t.call("DELETE", `${path}/${id}`)).status).toBe(204);
   });
 });
 
 describe("POST /v1/mcp-connections/:id/test", () => {
   test("200 ok", async () => {
     const id = await made();
-    const { status, body } = await t.call("POST", `${path}/${id}/test`);
+    const { status, body } = await scene.t.call("POST", `${path}/${id}/test`);
     expect([status, body]).toEqual([
       200,
       {
@@ -140,27 +122,27 @@ describe("POST /v1/mcp-connections/:id/test", () => {
 
   test("200 with the tools of every page", async () => {
     const id = await made();
-    const [echo] = mcp.settings.tools;
-    mcp.settings.tools = Array.from({ length: 25 }, (_, index) => ({ ...echo, name: `t${index}` }) as never);
-    mcp.settings.pageRows = 10;
-    expect((await t.call("POST", `${path}/${id}/test`)).body.toolCount).toBe(25);
+    const [echo] = scene.mcp.settings.tools;
+    scene.mcp.settings.tools = Array.from({ length: 25 }, (_, index) => ({ ...echo, name: `t${index}` }) as never);
+    scene.mcp.settings.pageRows = 10;
+    expect((await scene.t.call("POST", `${path}/${id}/test`)).body.toolCount).toBe(25);
   });
 
   for (const [what, code, arrange] of failures)
     test(`200 not ok, ${code} for ${what}; the status follows, and back`, async () => {
       const id = await made();
-      const { url, authType = "none" } = arrange(mcp);
+      const { url, authType = "none" } = arrange(scene.mcp);
       if (url !== undefined) await h.sql`update mcp_connections set url = ${url as string} where id = ${id}`;
-      if (authType === "bearer") mcp.settings.accepts = () => false;
-      const failed = await t.call("POST", `${path}/${id}/test`, { form: "a" });
+      if (authType === "bearer") scene.mcp.settings.accepts = () => false;
+      const failed = await scene.t.call("POST", `${path}/${id}/test`, { form: "a" });
       expect([failed.status, failed.body]).toEqual([200, { ok: false, error: { code, message: expect.any(String) } }]);
       const status = code === "mcp_connection_authentication_failed" ? "needs_auth" : "error";
-      expect((await t.call("GET", `${path}/${id}`)).body).toMatchObject({ status, lastAuthErrorCode: code });
+      expect((await scene.t.call("GET", `${path}/${id}`)).body).toMatchObject({ status, lastAuthErrorCode: code });
 
-      Object.assign(mcp.settings, { accepts: null, intercept: null });
-      await h.sql`update mcp_connections set url = ${mcp.url} where id = ${id}`;
-      expect((await t.call("POST", `${path}/${id}/test`)).body.ok).toBe(true);
-      expect((await t.call("GET", `${path}/${id}`)).body).toMatchObject({
+      Object.assign(scene.mcp.settings, { accepts: null, intercept: null });
+      await h.sql`update mcp_connections set url = ${scene.mcp.url} where id = ${id}`;
+      expect((await scene.t.call("POST", `${path}/${id}/test`)).body.ok).toBe(true);
+      expect((await scene.t.call("GET", `${path}/${id}`)).body).toMatchObject({
         status: "connected",
         lastAuthErrorCode: null,
       });
@@ -168,19 +150,19 @@ describe("POST /v1/mcp-connections/:id/test", () => {
 
   test("200 not ok before anybody has signed in", async () => {
     const id = await made({ authType: "oauth_authorization_code" });
-    const { status, body } = await t.call("POST", `${path}/${id}/test`);
+    const { status, body } = await scene.t.call("POST", `${path}/${id}/test`);
     expect([status, body.ok, body.error.code]).toEqual([200, false, "mcp_connection_authentication_failed"]);
   });
 });
 
 describe("POST /v1/mcp-connections/:id/reconnect", () => {
   const reconnect = (id: string, body: Record<string, unknown>, form: Form = "b") =>
-    t.call("POST", `${path}/${id}/reconnect`, { form, body });
+    scene.t.call("POST", `${path}/${id}/reconnect`, { form, body });
 
   test("200 connected: URL and credentials are replaced, the name stays", async () => {
     const id = await made({ name: "same" });
-    mcp.settings.accepts = (token) => token === "secret-token-5678";
-    const body = { url: `${mcp.url}?v=2`, authType: "bearer", bearerToken: "secret-token-5678" };
+    scene.mcp.settings.accepts = (token) => token === "secret-token-5678";
+    const body = { url: `${scene.mcp.url}?v=2`, authType: "bearer", bearerToken: "secret-token-5678" };
     const response = await reconnect(id, body);
     expect(response).toMatchObject({
       status: 200,
@@ -189,12 +171,12 @@ describe("POST /v1/mcp-connections/:id/reconnect", () => {
         connection: { id, name: "same", url: body.url, authType: "bearer", credentialFragment: "5678" },
       },
     });
-    expect((await t.call("POST", `${path}/${id}/test`)).body.ok).toBe(true);
+    expect((await scene.t.call("POST", `${path}/${id}/test`)).body.ok).toBe(true);
   });
 
   test("200 needs_auth for oauth_authorization_code", async () => {
     const id = await made();
-    const response = await reconnect(id, { url: mcp.url, authType: "oauth_authorization_code" });
+    const response = await reconnect(id, { url: scene.mcp.url, authType: "oauth_authorization_code" });
     expect(response).toMatchObject({
       status: 200,
       body: { status: "needs_auth", connection: { status: "needs_auth" } },
@@ -204,16 +186,16 @@ describe("POST /v1/mcp-connections/:id/reconnect", () => {
   for (const [what, code, arrange] of failures)
     test(`400 ${code} for ${what}: the configuration stays`, async () => {
       const id = await made();
-      const before = (await t.call("GET", `${path}/${id}`)).body;
-      const target = { url: mcp.url, authType: "none", ...arrange(mcp) };
-      expect(codes((await reconnect(id, target)) as never)).toEqual([400, code]);
-      expect(codes((await reconnect(id, target, "a")) as never)).toEqual([400, "invalid_request"]);
-      expect((await t.call("GET", `${path}/${id}`)).body).toEqual(before);
+      const before = (await scene.t.call("GET", `${path}/${id}`)).body;
+      const target = { url: scene.mcp.url, authType: "none", ...arrange(scene.mcp) };
+      expect(statusAndCode(await reconnect(id, target))).toEqual([400, code]);
+      expect(statusAndCode(await reconnect(id, target, "a"))).toEqual([400, "invalid_request"]);
+      expect((await scene.t.call("GET", `${path}/${id}`)).body).toEqual(before);
     });
 
   test("400 for a name, which is not sent", async () => {
     const id = await made();
-    expect((await reconnect(id, { name: "n", url: mcp.url, authType: "none" })).status).toBe(400);
+    expect((await reconnect(id, { name: "n", url: scene.mcp.url, authType: "none" })).status).toBe(400);
   });
 
   test("409 mcp_connection_stale_credential_version for the slower of two", async () => {
@@ -234,10 +216,10 @@ describe("POST /v1/mcp-connections/:id/reconnect", () => {
     };
     const late = reconnect(id, { url: slow.url, authType: "none" });
     await arrived;
-    expect((await reconnect(id, { url: mcp.url, authType: "none" })).status).toBe(200);
+    expect((await reconnect(id, { url: scene.mcp.url, authType: "none" })).status).toBe(200);
     release();
-    expect(codes((await late) as never)).toEqual([409, "mcp_connection_stale_credential_version"]);
-    expect((await t.call("GET", `${path}/${id}`)).body.url).toBe(mcp.url);
+    expect(statusAndCode(await late)).toEqual([409, "mcp_connection_stale_credential_version"]);
+    expect((await scene.t.call("GET", `${path}/${id}`)).body.url).toBe(scene.mcp.url);
     await slow.stop();
   });
 });

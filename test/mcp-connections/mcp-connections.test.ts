@@ -1,40 +1,16 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import type { Form } from "../../src/kernel/errors.ts";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { listen } from "../../src/kernel/runtime.ts";
 import { validateTimeoutMs } from "../../src/mcp-connections/limits.ts";
 import { mcpConnectionsPerTenantMax } from "../../src/mcp-connections/schema.ts";
-import { useService } from "../harness/fixture.ts";
-import { type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { type Harness, startHarness } from "../harness/harness.ts";
 import { failures } from "../harness/mcp-failures.ts";
-import { McpServer } from "../servers/mcp.ts";
+import { useMcp } from "../harness/mcp-fixture.ts";
+import { statusAndCode } from "../harness/status-and-code.ts";
 
-let t: TestTenant;
-let mcp: McpServer;
-
-const h = await useService();
-beforeEach(async () => {
-  t = await h.tenant();
-  mcp = new McpServer();
-});
-afterEach(() => mcp.stop());
+const scene = await useMcp();
+const { h, create, made } = scene;
 
 const path = "/v1/mcp-connections";
-let names = 0;
-
-function create(fields: Record<string, unknown> = {}, form: Form = "b") {
-  names += 1;
-  return t.call("POST", path, { form, body: { name: `c${names}`, url: mcp.url, authType: "none", ...fields } });
-}
-
-async function made(fields: Record<string, unknown> = {}): Promise<string> {
-  const { status, body } = await create(fields);
-  expect([status, body]).toEqual([201, body]);
-  return body.id;
-}
-
-function codes(response: { status: number; body: { error: { code: string } } }) {
-  return [response.status, response.body.error.code];
-}
 
 describe("POST /v1/mcp-connections", () => {
   test("201 connected, none", async () => {
@@ -44,7 +20,7 @@ describe("POST /v1/mcp-connections", () => {
       {
         id: expect.stringMatching(/^mcp_[0-9a-z]{24}$/),
         name: "docs",
-        url: mcp.url,
+        url: scene.mcp.url,
         authType: "none",
         status: "connected",
         credentialFragment: "",
@@ -57,11 +33,11 @@ describe("POST /v1/mcp-connections", () => {
         leftOut: [],
       },
     ]);
-    expect(mcp.methods).toContain("tools/list");
+    expect(scene.mcp.methods).toContain("tools/list");
   });
 
   test("201 connected, bearer: the token is sent, kept under seal, never shown", async () => {
-    mcp.settings.accepts = (token) => token === "secret-token-1234";
+    scene.mcp.settings.accepts = (token) => token === "secret-token-1234";
     const { status, body } = await create({ authType: "bearer", bearerToken: "secret-token-1234" });
     expect([status, body.status, body.credentialFragment]).toEqual([201, "connected", "1234"]);
     expect(JSON.stringify(body)).not.toContain("secret");
@@ -71,36 +47,37 @@ describe("POST /v1/mcp-connections", () => {
 
   test("201 needs_auth, oauth_authorization_code: the server is not contacted", async () => {
     const { status, body } = await create({ authType: "oauth_authorization_code" });
-    expect([status, body.status, mcp.methods]).toEqual([201, "needs_auth", []]);
+    expect([status, body.status, scene.mcp.methods]).toEqual([201, "needs_auth", []]);
   });
 
   for (const [what, code, arrange] of failures)
     for (const form of ["a", "b"] as const)
       test(`400 ${code} for ${what}, nothing saved (form ${form})`, async () => {
-        const response = await create(arrange(mcp), form);
-        expect(codes(response as never)).toEqual([400, form === "a" ? "invalid_request" : code]);
-        expect((await t.call("GET", path)).body).toEqual({ mcpConnections: [] });
+        const response = await create(arrange(scene.mcp), form);
+        expect(statusAndCode(response)).toEqual([400, form === "a" ? "invalid_request" : code]);
+        expect((await scene.t.call("GET", path)).body).toEqual({ mcpConnections: [] });
       });
 
   test("400 mcp_connection_unreachable for a slow server, in bounded time", async () => {
-    mcp.settings.intercept = () => new Promise<Response>(() => {});
+    scene.mcp.settings.intercept = () => new Promise<Response>(() => {});
     const startedAt = Date.now();
-    expect(codes((await create()) as never)).toEqual([400, "mcp_connection_unreachable"]);
+    expect(statusAndCode(await create())).toEqual([400, "mcp_connection_unreachable"]);
     expect(Date.now() - startedAt).toBeLessThan(2 * validateTimeoutMs);
   });
 
   test("400 mcp_connection_invalid for a redirect to an address that may not be called", async () => {
-    mcp.settings.intercept = () => new Response(null, { status: 307, headers: { location: "ftp://elsewhere.test/" } });
-    expect(codes((await create()) as never)).toEqual([400, "mcp_connection_invalid"]);
+    scene.mcp.settings.intercept = () =>
+      new Response(null, { status: 307, headers: { location: "ftp://elsewhere.test/" } });
+    expect(statusAndCode(await create())).toEqual([400, "mcp_connection_invalid"]);
   });
 
   test("400 mcp_connection_discovery_failed for a redirect elsewhere: nothing is sent there", async () => {
     let visits = 0;
     const other = listen({ hostname: "127.0.0.1", port: 0, fetch: () => new Response(String(visits++)) });
     const location = `http://127.0.0.1:${other.port}/mcp`;
-    mcp.settings.intercept = () => new Response(null, { status: 307, headers: { location } });
+    scene.mcp.settings.intercept = () => new Response(null, { status: 307, headers: { location } });
     const response = await create({ authType: "bearer", bearerToken: "secret-token-1234" });
-    expect([codes(response as never), visits]).toEqual([[400, "mcp_connection_discovery_failed"], 0]);
+    expect([statusAndCode(response), visits]).toEqual([[400, "mcp_connection_discovery_failed"], 0]);
     await other.stop(true);
   });
 
@@ -123,14 +100,14 @@ describe("POST /v1/mcp-connections", () => {
     for (const form of ["a", "b"] as const)
       test(`400 for ${what} (form ${form})`, async () => {
         const response = await create(fields, form);
-        expect(codes(response as never)).toEqual([400, form === "a" ? "invalid_request" : "validation_failed"]);
+        expect(statusAndCode(response)).toEqual([400, form === "a" ? "invalid_request" : "validation_failed"]);
         expect(response.body.error.details.issues[0].path).toBe(pointer);
       });
 
   test("409 mcp_connection_name_conflict", async () => {
     await create({ name: "docs" });
-    expect(codes((await create({ name: "docs" })) as never)).toEqual([409, "mcp_connection_name_conflict"]);
-    expect(codes((await create({ name: "docs" }, "a")) as never)).toEqual([409, "invalid_request"]);
+    expect(statusAndCode(await create({ name: "docs" }))).toEqual([409, "mcp_connection_name_conflict"]);
+    expect(statusAndCode(await create({ name: "docs" }, "a"))).toEqual([409, "invalid_request"]);
   });
 
   test("409 for all but one of a name created at once", async () => {
@@ -145,24 +122,24 @@ describe("POST /v1/mcp-connections", () => {
     );
     await h.sql`
       insert into mcp_connections (id, tenant_id, name, url, auth_type, status)
-      select id, ${t.id}, id, 'https://mcp.test', 'none', 'connected' from unnest(${rows}::text[]) as id`;
+      select id, ${scene.t.id}, id, 'https://mcp.test', 'none', 'connected' from unnest(${rows}::text[]) as id`;
     const last = await made();
-    expect(codes((await create()) as never)).toEqual([400, "mcp_connection_limit_reached"]);
-    expect(codes((await create({}, "a")) as never)).toEqual([400, "invalid_request"]);
-    expect((await t.call("DELETE", `${path}/${last}`)).status).toBe(204);
+    expect(statusAndCode(await create())).toEqual([400, "mcp_connection_limit_reached"]);
+    expect(statusAndCode(await create({}, "a"))).toEqual([400, "invalid_request"]);
+    expect((await scene.t.call("DELETE", `${path}/${last}`)).status).toBe(204);
     expect((await create()).status).toBe(201);
-    await h.sql`delete from mcp_connections where tenant_id = ${t.id}`;
+    await h.sql`delete from mcp_connections where tenant_id = ${scene.t.id}`;
   });
 
   test("401 without a credential", async () => {
-    expect(codes((await t.call("POST", path, { token: null, body: {} })) as never)).toEqual([401, "unauthorized"]);
+    expect(statusAndCode(await scene.t.call("POST", path, { token: null, body: {} }))).toEqual([401, "unauthorized"]);
   });
 
   test("201 once under one Idempotency-Key", async () => {
-    const body = { name: "once", url: mcp.url, authType: "none" };
+    const body = { name: "once", url: scene.mcp.url, authType: "none" };
     const headers = { "idempotency-key": "key-1" };
-    const first = await t.call("POST", path, { body, headers });
-    const second = await t.call("POST", path, { body, headers });
+    const first = await scene.t.call("POST", path, { body, headers });
+    const second = await scene.t.call("POST", path, { body, headers });
     expect([first.status, second.status, second.body]).toEqual([201, 201, first.body]);
   });
 });
@@ -189,8 +166,8 @@ describe("POST /v1/mcp-connections where private addresses are refused", () => {
     test(`400 mcp_connection_invalid for ${url}`, async () => {
       const tenant = await strict.tenant();
       const body = { name: "n", url, authType: "oauth_authorization_code" };
-      expect(codes((await tenant.call("POST", path, { body })) as never)).toEqual([400, "mcp_connection_invalid"]);
+      expect(statusAndCode(await tenant.call("POST", path, { body }))).toEqual([400, "mcp_connection_invalid"]);
       const inA = await tenant.call("POST", path, { body: { ...body, authType: "none" }, form: "a" });
-      expect(codes(inA as never)).toEqual([400, "invalid_request"]);
+      expect(statusAndCode(inA)).toEqual([400, "invalid_request"]);
     });
 });

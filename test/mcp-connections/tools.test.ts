@@ -11,33 +11,21 @@ import {
 } from "../../src/mcp-connections/limits.ts";
 import { mcpTools, type ToolAttachment } from "../../src/mcp-connections/tools.ts";
 import type { TurnTool } from "../../src/tools/tool.ts";
-import { useService } from "../harness/fixture.ts";
-import { eventually, type TestTenant } from "../harness/harness.ts";
+import { eventually } from "../harness/harness.ts";
+import { useMcp } from "../harness/mcp-fixture.ts";
 import { McpServer, type ServerCall, textResult, textTool } from "../servers/mcp.ts";
 
-let t: TestTenant;
-let mcp: McpServer;
 /** A process of this test's own: no session of another test is in it. */
 let ctx: Ctx;
 
-const h = await useService();
-beforeEach(async () => {
-  t = await h.tenant();
-  mcp = new McpServer();
+const scene = await useMcp();
+const { h } = scene;
+beforeEach(() => {
   ctx = { ...h.ctx };
 });
-afterEach(async () => {
-  sessionPoolOf(ctx).close();
-  await mcp.stop();
-});
+afterEach(() => sessionPoolOf(ctx).close());
 
-const path = "/v1/mcp-connections";
-
-async function connect(name: string, fields: Record<string, unknown> = {}): Promise<string> {
-  const response = await t.call("POST", path, { body: { name, url: mcp.url, authType: "none", ...fields } });
-  expect([response.status, response.body]).toEqual([201, response.body]);
-  return response.body.id;
-}
+const connect = (name: string, fields: Record<string, unknown> = {}) => scene.made({ name, ...fields });
 
 function attached(mcpConnectionId: string, fields: Partial<ToolAttachment> = {}): ToolAttachment {
   return { mcpConnectionId, forwardUserId: false, forwardedMetadataKeys: [], ...fields };
@@ -47,7 +35,7 @@ function attached(mcpConnectionId: string, fields: Partial<ToolAttachment> = {})
 function turn(attachments: readonly ToolAttachment[], metadata: Record<string, unknown> = {}) {
   const scope = {
     ctx,
-    tenantId: t.id,
+    tenantId: scene.t.id,
     agentId: "ag_1",
     sessionId: "ss_1",
     turnId: "turn_1",
@@ -78,8 +66,10 @@ function failure(promise: Promise<unknown>): Promise<Error> {
   );
 }
 
+const path = "/v1/mcp-connections";
+
 async function statusOf(id: string) {
-  const { status, lastAuthErrorCode } = (await t.call("GET", `${path}/${id}`)).body;
+  const { status, lastAuthErrorCode } = (await scene.t.call("GET", `${path}/${id}`)).body;
   return [status, lastAuthErrorCode];
 }
 
@@ -94,13 +84,13 @@ describe("the tools of a turn", () => {
     ]);
     expect(tools[0]?.tool).toMatchObject({
       description: "The tool echo.",
-      inputSchema: { jsonSchema: mcp.settings.tools[0]?.inputSchema },
+      inputSchema: { jsonSchema: scene.mcp.settings.tools[0]?.inputSchema },
     });
   });
 
   test("names are cut at 64, and stay apart where that makes two the same, in whatever order they come", async () => {
     const long = "x".repeat(70);
-    mcp.settings.tools = [textTool(`${long}1`), textTool(`${long}2`), textTool("a.b"), textTool("a b")];
+    scene.mcp.settings.tools = [textTool(`${long}1`), textTool(`${long}2`), textTool("a.b"), textTool("a b")];
     const [first, second] = [await connect("one/1"), await connect("one.1")];
     const namesOf = async (ids: string[]) => {
       const { tools } = await turn(ids.map((id) => attached(id)));
@@ -116,7 +106,7 @@ describe("the tools of a turn", () => {
   test("are called, and return text", async () => {
     const { tools } = await turn([attached(await connect("c"))]);
     expect(await run(tools, "c__echo", { text: "hello" })).toBe('{"text":"hello"}');
-    expect(mcp.calls.map(({ name, args, meta }) => [name, args, meta])).toEqual([
+    expect(scene.mcp.calls.map(({ name, args, meta }) => [name, args, meta])).toEqual([
       ["echo", { text: "hello" }, { "parley/idempotencyKey": expect.stringMatching(/^[\w-]{43}$/) }],
     ]);
   });
@@ -131,7 +121,7 @@ describe("the tools of a turn", () => {
       { forwardUserId: true, forwardedMetadataKeys: ["plan"] },
     ];
     for (const fields of settings) await run((await turn([attached(id, fields)], metadata)).tools, "c__echo");
-    const forwarded = mcp.calls.map(({ meta: { "parley/idempotencyKey": _, ...meta } }) => meta);
+    const forwarded = scene.mcp.calls.map(({ meta: { "parley/idempotencyKey": _, ...meta } }) => meta);
     expect(forwarded).toEqual([
       {},
       { "parley/userId": "user-1" },
@@ -142,9 +132,9 @@ describe("the tools of a turn", () => {
 
   test("a result over 256 KiB is cut, and says so; one of 256 KiB is whole", async () => {
     const { tools } = await turn([attached(await connect("c"))]);
-    mcp.settings.onCall = () => textResult("é".repeat(resultBytesMax / 2));
+    scene.mcp.settings.onCall = () => textResult("é".repeat(resultBytesMax / 2));
     expect((await run(tools, "c__echo")) as string).toHaveLength(resultBytesMax / 2);
-    mcp.settings.onCall = () => textResult(`${"é".repeat(resultBytesMax / 2)}x`);
+    scene.mcp.settings.onCall = () => textResult(`${"é".repeat(resultBytesMax / 2)}x`);
     const cut = (await run(tools, "c__echo")) as string;
     expect(Buffer.byteLength(cut)).toBeLessThanOrEqual(resultBytesMax);
     expect(cut).toContain("The result is cut");
@@ -154,9 +144,9 @@ describe("the tools of a turn", () => {
   test("isError and protocol errors are told to the model; the connection stays connected", async () => {
     const id = await connect("c");
     const { tools } = await turn([attached(id)]);
-    mcp.settings.onCall = () => textResult("No such file.", true);
+    scene.mcp.settings.onCall = () => textResult("No such file.", true);
     expect((await failure(run(tools, "c__echo"))).message).toBe("No such file.");
-    mcp.settings.onCall = () => {
+    scene.mcp.settings.onCall = () => {
       throw new Error("It broke inside.");
     };
     expect((await failure(run(tools, "c__echo"))).message).toContain("It broke inside.");
@@ -169,7 +159,7 @@ describe("the tools of a turn", () => {
     const arrived = new Promise<ServerCall>((resolve) => {
       arrive = resolve;
     });
-    mcp.settings.onCall = (call) => {
+    scene.mcp.settings.onCall = (call) => {
       arrive(call);
       return new Promise(() => {});
     };
@@ -187,22 +177,22 @@ describe("the tools of a turn", () => {
     await run(tools, "c__echo", {}, stop.signal);
     stop.abort();
     await run(tools, "c__echo");
-    expect(mcp.count("notifications/cancelled")).toBe(0);
+    expect(scene.mcp.count("notifications/cancelled")).toBe(0);
   });
 
   test("a server that goes away during a call: told at once, and the status is error", async () => {
     const id = await connect("c");
     const { tools } = await turn([attached(id)]);
-    mcp.settings.onCall = () => new Promise(() => void mcp.stop());
+    scene.mcp.settings.onCall = () => new Promise(() => void scene.mcp.stop());
     expect((await failure(run(tools, "c__echo"))).message).toMatch(/closed the connection|cannot be reached/);
     expect(await statusOf(id)).toEqual(["error", "mcp_connection_unreachable"]);
   });
 
   test("a token that is refused later: needs_auth, with the code", async () => {
-    mcp.settings.accepts = (token) => token === "secret-token-1234";
+    scene.mcp.settings.accepts = (token) => token === "secret-token-1234";
     const id = await connect("c", { authType: "bearer", bearerToken: "secret-token-1234" });
     const { tools } = await turn([attached(id)]);
-    mcp.settings.accepts = () => false;
+    scene.mcp.settings.accepts = () => false;
     expect((await failure(run(tools, "c__echo"))).message).toContain("refused the credentials");
     expect(await statusOf(id)).toEqual(["needs_auth", "mcp_connection_authentication_failed"]);
   });
@@ -235,9 +225,9 @@ describe("servers that cannot be used at the start of a turn", () => {
 
   test("are asked again by the next turn", async () => {
     const id = await connect("c");
-    mcp.settings.intercept = () => new Response("later", { status: 503 });
+    scene.mcp.settings.intercept = () => new Response("later", { status: 503 });
     expect((await turn([attached(id)])).failures).toHaveLength(1);
-    mcp.settings.intercept = null;
+    scene.mcp.settings.intercept = null;
     expect((await turn([attached(id)])).tools).toHaveLength(2);
   });
 });
@@ -245,32 +235,34 @@ describe("servers that cannot be used at the start of a turn", () => {
 describe("sessions between turns", () => {
   test("are reused, and so is the tool list", async () => {
     const id = await connect("c");
-    const before = mcp.count("initialize");
+    const before = scene.mcp.count("initialize");
     for (let turns = 0; turns < 3; turns++) await run((await turn([attached(id)])).tools, "c__echo");
-    expect([mcp.count("initialize") - before, mcp.count("tools/call"), sessionPoolOf(ctx).size]).toEqual([1, 3, 1]);
+    expect([scene.mcp.count("initialize") - before, scene.mcp.count("tools/call"), sessionPoolOf(ctx).size]).toEqual([
+      1, 3, 1,
+    ]);
   });
 
   test("are opened anew when the server has forgotten them: the call is made once", async () => {
     const id = await connect("c");
     const { tools } = await turn([attached(id)]);
-    mcp.forgetSessions();
+    scene.mcp.forgetSessions();
     expect(await run(tools, "c__echo", { text: "again" })).toBe('{"text":"again"}');
-    expect([mcp.calls.length, sessionPoolOf(ctx).size]).toEqual([1, 1]);
-    mcp.forgetSessions();
+    expect([scene.mcp.calls.length, sessionPoolOf(ctx).size]).toEqual([1, 1]);
+    scene.mcp.forgetSessions();
     expect((await turn([attached(id)])).tools).toHaveLength(2);
     expect(await statusOf(id)).toEqual(["connected", null]);
   });
 
   test("are opened anew for a call that is sent again: it carries the same key, and another call another one", async () => {
     const keys: unknown[] = [];
-    mcp.settings.intercept = async (request) => {
+    scene.mcp.settings.intercept = async (request) => {
       if (request.method !== "POST") return null;
       const { method, params } = (await request.clone().json()) as { method: string; params: { _meta?: object } };
       if (method === "tools/call") keys.push((params._meta as Record<string, unknown>)["parley/idempotencyKey"]);
       return null;
     };
     const { tools } = await turn([attached(await connect("c"))]);
-    mcp.forgetSessions();
+    scene.mcp.forgetSessions();
     await run(tools, "c__echo", { text: "sent twice" });
     await run(tools, "c__echo", {}, undefined, "call-2");
     expect(keys).toEqual([keys[0], keys[0], expect.any(String)]);
@@ -280,9 +272,9 @@ describe("sessions between turns", () => {
   test("are opened anew when the server was restarted on its port", async () => {
     const id = await connect("c");
     const { tools } = await turn([attached(id)]);
-    const { port } = mcp;
-    await mcp.stop();
-    mcp = new McpServer(port);
+    const { port } = scene.mcp;
+    await scene.mcp.stop();
+    scene.mcp = new McpServer(port);
     expect(await run(tools, "c__echo", { text: "back" })).toBe('{"text":"back"}');
   });
 
@@ -292,7 +284,7 @@ describe("sessions between turns", () => {
     const other = new McpServer();
     other.settings.tools = [textTool("moved")];
     const body = { url: other.url, authType: "none" };
-    expect((await t.call("POST", `${path}/${id}/reconnect`, { body })).status).toBe(200);
+    expect((await scene.t.call("POST", `${path}/${id}/reconnect`, { body })).status).toBe(200);
     const { tools } = await turn([attached(id)]);
     expect(tools.map(({ name }) => name)).toEqual(["c__moved"]);
     expect(sessionPoolOf(ctx).size).toBe(1);
@@ -301,26 +293,26 @@ describe("sessions between turns", () => {
 
   test("end at the server when the process lets go of them", async () => {
     await turn([attached(await connect("c"))]);
-    expect(mcp.openSessions).toBeGreaterThan(0);
+    expect(scene.mcp.openSessions).toBeGreaterThan(0);
     sessionPoolOf(ctx).close();
-    await eventually(() => mcp.openSessions === 0);
+    await eventually(() => scene.mcp.openSessions === 0);
   });
 
   test("two turns that begin at once share one", async () => {
     const id = await connect("c");
-    const before = mcp.count("initialize");
+    const before = scene.mcp.count("initialize");
     await Promise.all([turn([attached(id)]), turn([attached(id)]), turn([attached(id)])]);
-    expect(mcp.count("initialize") - before).toBe(1);
+    expect(scene.mcp.count("initialize") - before).toBe(1);
   });
 });
 
 describe("findMcpTool", () => {
   test("knows a tool, sees one that is new, and says no to others", async () => {
     const id = await connect("c");
-    expect(await findMcpTool(ctx, t.id, id, "echo")).toBe(true);
-    expect(await findMcpTool(ctx, t.id, id, "fresh")).toBe(false);
-    mcp.settings.tools = [textTool("fresh")];
-    expect(await findMcpTool(ctx, t.id, id, "fresh")).toBe(true);
+    expect(await findMcpTool(ctx, scene.t.id, id, "echo")).toBe(true);
+    expect(await findMcpTool(ctx, scene.t.id, id, "fresh")).toBe(false);
+    scene.mcp.settings.tools = [textTool("fresh")];
+    expect(await findMcpTool(ctx, scene.t.id, id, "fresh")).toBe(true);
     expect(await findMcpTool(ctx, (await h.tenant()).id, id, "fresh")).toBe(false);
   });
 
@@ -331,11 +323,11 @@ describe("findMcpTool", () => {
       mcpConnectionIds: [id],
       approvalInChat: { default: "manual", overrides: [{ tool, mcpConnectionId: id, mode: "full" }] },
     });
-    expect((await t.call("POST", "/v1/agents", { body: rule("echo") })).status).toBe(201);
-    const unknown = await t.call("POST", "/v1/agents", { body: rule("absent") });
+    expect((await scene.t.call("POST", "/v1/agents", { body: rule("echo") })).status).toBe(201);
+    const unknown = await scene.t.call("POST", "/v1/agents", { body: rule("absent") });
     expect([unknown.status, unknown.body.error.code]).toEqual([400, "validation_failed"]);
-    await mcp.stop();
-    const down = await t.call("POST", "/v1/agents", { body: rule("other") });
+    await scene.mcp.stop();
+    const down = await scene.t.call("POST", "/v1/agents", { body: rule("other") });
     expect([down.status, down.body.error.code]).toEqual([400, "mcp_connection_discovery_failed"]);
   });
 });
@@ -344,8 +336,8 @@ describe("the size of tool lists", () => {
   const mib = 1024 * 1024;
   /** Tools of about so many bytes each, on a page each. */
   const weighty = (count: number, bytes: number) => {
-    mcp.settings.pageRows = 1;
-    mcp.settings.tools = Array.from({ length: count }, (_, index) =>
+    scene.mcp.settings.pageRows = 1;
+    scene.mcp.settings.tools = Array.from({ length: count }, (_, index) =>
       textTool(`tool-${index}`, { description: "x".repeat(bytes) }),
     );
   };
@@ -366,34 +358,34 @@ describe("the size of tool lists", () => {
     const ids: string[] = [];
     const kept = Math.floor(toolListsBytesMax / (7 * mib));
     for (let index = 0; index <= kept; index++) ids.push(await connect(`c${index}`));
-    mcp.methods.length = 0;
+    scene.mcp.methods.length = 0;
     for (const id of ids.slice(0, kept)) await turn([attached(id)]);
     await turn([attached(ids[0] as string)]);
-    expect(mcp.count("tools/list")).toBe(7 * kept);
+    expect(scene.mcp.count("tools/list")).toBe(7 * kept);
     // One more list, and the least recently used one goes: the second.
     await turn([attached(ids[kept] as string)]);
     await turn([attached(ids[0] as string)]);
-    expect(mcp.count("tools/list")).toBe(7 * (kept + 1));
+    expect(scene.mcp.count("tools/list")).toBe(7 * (kept + 1));
     await turn([attached(ids[1] as string)]);
-    expect(mcp.count("tools/list")).toBe(7 * (kept + 2));
+    expect(scene.mcp.count("tools/list")).toBe(7 * (kept + 2));
   });
 
   test("a list without an end is read no longer than the turn waits for it", async () => {
     const id = await connect("slow");
-    mcp.settings.pageRows = 1;
-    mcp.settings.tools = Array.from({ length: 20 }, (_, index) => textTool(`tool-${index}`));
-    mcp.settings.intercept = async (request) => {
+    scene.mcp.settings.pageRows = 1;
+    scene.mcp.settings.tools = Array.from({ length: 20 }, (_, index) => textTool(`tool-${index}`));
+    scene.mcp.settings.intercept = async (request) => {
       const { method } = (await request.clone().json()) as { method?: string };
       if (method === "tools/list") await new Promise((resolve) => setTimeout(resolve, 900));
       return null;
     };
-    mcp.methods.length = 0;
+    scene.mcp.methods.length = 0;
     const { tools, failures } = await turn([attached(id)]);
     expect([tools.length, failures.length]).toEqual([0, 1]);
-    const asked = mcp.count("tools/list");
+    const asked = scene.mcp.count("tools/list");
     // A ping that comes back shows that the session is alive; no further page was asked for meanwhile.
-    mcp.settings.intercept = null;
+    scene.mcp.settings.intercept = null;
     expect((await turn([attached(id)])).tools).toHaveLength(20);
-    expect(mcp.count("tools/list")).toBeLessThanOrEqual(asked + 20 + 1);
+    expect(scene.mcp.count("tools/list")).toBeLessThanOrEqual(asked + 20 + 1);
   }, 30_000);
 });

@@ -1,51 +1,28 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { SignJWT } from "jose";
 import { createApp } from "../../../src/app.ts";
 import type { Form } from "../../../src/kernel/errors.ts";
-import { useService } from "../../harness/fixture.ts";
-import { eventually, type TestTenant } from "../../harness/harness.ts";
+import { eventually } from "../../harness/harness.ts";
+import { useMcpWithOAuth } from "../../harness/mcp-fixture.ts";
 import { SignInBrowser } from "../../harness/sign-in-browser.ts";
-import { AuthorizationServer } from "../../servers/authorization.ts";
-import { McpServer } from "../../servers/mcp.ts";
 
 const jwtSecret = "a secret of the dashboard, long enough";
-let t: TestTenant;
-let mcp: McpServer;
-let auth: AuthorizationServer;
 
-const h = await useService({ env: { DASHBOARD_JWT_SECRET: jwtSecret } });
-beforeEach(async () => {
-  t = await h.tenant();
-  mcp = new McpServer();
-  auth = new AuthorizationServer();
-  mcp.settings.accepts = (token) => auth.isValid(token, mcp.url);
-  mcp.settings.authorizationServer = auth.issuer;
-});
-afterEach(async () => {
-  await mcp.stop();
-  await auth.stop();
-});
+const scene = await useMcpWithOAuth({ env: { DASHBOARD_JWT_SECRET: jwtSecret } });
+const { h } = scene;
 
 const path = "/v1/mcp-connections";
-let names = 0;
-
-async function made(fields: Record<string, unknown> = {}): Promise<string> {
-  names += 1;
-  const body = { name: `c${names}`, url: mcp.url, authType: "oauth_authorization_code", ...fields };
-  const response = await t.call("POST", path, { body });
-  expect([response.status, response.body]).toEqual([201, response.body]);
-  return response.body.id;
-}
+const made = (fields: Record<string, unknown> = {}) => scene.made({ authType: "oauth_authorization_code", ...fields });
 
 function jwt(claims: Record<string, unknown> = {}): Promise<string> {
-  return new SignJWT({ tenantId: t.id, authUserId: "user-1", ...claims })
+  return new SignJWT({ tenantId: scene.t.id, authUserId: "user-1", ...claims })
     .setProtectedHeader({ alg: "HS256" })
     .setExpirationTime("5m")
     .sign(new TextEncoder().encode(jwtSecret));
 }
 
 async function connect(id: string, form: Form = "a") {
-  return t.call("POST", `${path}/${id}/connect`, { form, token: await jwt() });
+  return scene.t.call("POST", `${path}/${id}/connect`, { form, token: await jwt() });
 }
 
 async function link(id: string): Promise<string> {
@@ -71,7 +48,7 @@ async function begin(url: string) {
 }
 
 async function show(id: string) {
-  return (await t.call("GET", `${path}/${id}`)).body;
+  return (await scene.t.call("GET", `${path}/${id}`)).body;
 }
 
 describe("POST /v1/mcp-connections/:id/connect", () => {
@@ -79,17 +56,17 @@ describe("POST /v1/mcp-connections/:id/connect", () => {
     test(`200 for a dashboard user, 403 invalid_request for an API key or without authUserId (form ${form})`, async () => {
       const id = await made();
       expect((await connect(id, form)).status).toBe(200);
-      const asKey = await t.call("POST", `${path}/${id}/connect`, { form });
+      const asKey = await scene.t.call("POST", `${path}/${id}/connect`, { form });
       expect([asKey.status, asKey.body.error.code]).toEqual([403, "invalid_request"]);
       const token = await jwt({ authUserId: undefined });
-      const asNobody = await t.call("POST", `${path}/${id}/connect`, { form, token });
+      const asNobody = await scene.t.call("POST", `${path}/${id}/connect`, { form, token });
       expect([asNobody.status, asNobody.body.error.code]).toEqual([403, "invalid_request"]);
     });
 
     const missingRow = form === "a" ? [500, "internal"] : [404, "not_found"];
     const unsuitableRow = form === "a" ? [500, "internal"] : [400, "mcp_connection_invalid"];
     test(`${missingRow.join(" ")} for a missing or foreign connection, ${unsuitableRow.join(" ")} for an unsuitable one (form ${form})`, async () => {
-      mcp.settings.accepts = null;
+      scene.mcp.settings.accepts = null;
       const unsuitable = await made({ authType: "none" });
       const foreign = await made();
       await h.sql`update mcp_connections set tenant_id = ${(await h.tenant()).id} where id = ${foreign}`;
@@ -110,7 +87,7 @@ describe("POST /v1/mcp-connections/:id/connect", () => {
 
   test("400 for a malformed id, 401 for a JWT of nobody's", async () => {
     expect((await connect("mcp_1")).status).toBe(400);
-    expect((await t.call("POST", `${path}/${await made()}/connect`, { token: "a.b.c" })).status).toBe(401);
+    expect((await scene.t.call("POST", `${path}/${await made()}/connect`, { token: "a.b.c" })).status).toBe(401);
   });
 });
 
@@ -120,7 +97,7 @@ describe("a sign-in", () => {
     const end = await follow(await link(id));
     expect([end.status, end.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
     expect(end.text).toContain("Connected");
-    const audited = (await t.call("GET", `/v1/audit-events?resourceId=${id}`)).body.data;
+    const audited = (await scene.t.call("GET", `/v1/audit-events?resourceId=${id}`)).body.data;
     const actor = { type: "dashboard_user", id: expect.any(String) };
     expect(audited.slice(0, 2)).toEqual([
       expect.objectContaining({ action: "mcp_connection.sign_in", actor, requestId: null }),
@@ -131,24 +108,24 @@ describe("a sign-in", () => {
       client_id: expect.stringMatching(/^dynamic-/),
       code_challenge_method: "S256",
       redirect_uri: "http://parley.test/connect/mcp-callback",
-      resource: mcp.url,
+      resource: scene.mcp.url,
       scope: "read",
     });
     expect(await show(id)).toMatchObject({
       status: "connected",
       lastAuthErrorCode: null,
-      oauthIssuer: auth.issuer,
-      oauthResource: mcp.url,
+      oauthIssuer: scene.auth.issuer,
+      oauthResource: scene.mcp.url,
       tokenExpiresAt: expect.stringMatching(/Z$/),
     });
-    expect((await t.call("POST", `${path}/${id}/test`)).body.ok).toBe(true);
+    expect((await scene.t.call("POST", `${path}/${id}/test`)).body.ok).toBe(true);
   });
 
   test("uses the client that the tenant gave", async () => {
-    const client = auth.addClient(["http://parley.test/connect/mcp-callback"]);
+    const client = scene.auth.addClient(["http://parley.test/connect/mcp-callback"]);
     const id = await made(client);
     expect((await follow(await link(id))).status).toBe(200);
-    expect(auth.requests.some((request) => request.path === "/register")).toBe(false);
+    expect(scene.auth.requests.some((request) => request.path === "/register")).toBe(false);
     expect(await show(id)).toMatchObject({ status: "connected", credentialFragment: client.clientSecret.slice(-4) });
   });
 
@@ -184,7 +161,7 @@ describe("a sign-in", () => {
   });
 
   test("a person who refuses leaves the connection as it was", async () => {
-    auth.settings.refuses = true;
+    scene.auth.settings.refuses = true;
     const id = await made();
     const end = await follow(await link(id));
     expect([end.status, end.text.includes("access_denied")]).toEqual([400, true]);
@@ -197,11 +174,11 @@ describe("a sign-in", () => {
     const mixed = new URL(back.location as string);
     mixed.searchParams.set("iss", "https://elsewhere.test");
     expect((await visit(mixed.href)).status).toBe(400);
-    expect(auth.grants("authorization_code")).toBe(0);
+    expect(scene.auth.grants("authorization_code")).toBe(0);
   });
 
   test("names its document as the client's id where the server takes that", async () => {
-    auth.settings.metadata = { client_id_metadata_document_supported: true };
+    scene.auth.settings.metadata = { client_id_metadata_document_supported: true };
     const app = createApp({ ...h.ctx, publicUrl: "https://parley.test" });
     const pressed = { origin: "https://parley.test" };
     const begun = await new SignInBrowser(app).press(await link(await made()), pressed);
@@ -213,23 +190,23 @@ describe("a sign-in", () => {
       redirect_uris: [to.searchParams.get("redirect_uri")],
       token_endpoint_auth_method: "none",
     });
-    expect(auth.requests.some(({ path }) => path === "/register")).toBe(false);
+    expect(scene.auth.requests.some(({ path }) => path === "/register")).toBe(false);
   });
 
   test("metadata that name another issuer than where they were found are not used", async () => {
-    auth.settings.metadata = { issuer: "https://elsewhere.test" };
+    scene.auth.settings.metadata = { issuer: "https://elsewhere.test" };
     const id = await made();
     const end = await follow(await link(id));
     expect([end.status, end.visited.length]).toEqual([502, 1]);
     expect(end.text).toContain("name another issuer");
-    expect(auth.requests.some(({ path }) => path === "/register")).toBe(false);
+    expect(scene.auth.requests.some(({ path }) => path === "/register")).toBe(false);
     expect(await show(id)).toMatchObject({ status: "needs_auth" });
   });
 
   test("a token with too few scopes leaves it needs_auth, and the next sign-in asks for those that were missing", async () => {
     const challenge = 'Bearer error="insufficient_scope", scope="files:write"';
     let hasScope = false;
-    mcp.settings.intercept = (request) => {
+    scene.mcp.settings.intercept = (request) => {
       if (new URL(request.url).pathname !== "/mcp" || request.headers.get("authorization") === null || hasScope)
         return null;
       return new Response("no", { status: 403, headers: { "www-authenticate": challenge } });
@@ -242,25 +219,27 @@ describe("a sign-in", () => {
     });
     hasScope = true;
     expect((await follow(await link(id))).status).toBe(200);
-    const asked = auth.requests.filter(({ path }) => path === "/authorize").map(({ fields }) => fields.get("scope"));
+    const asked = scene.auth.requests
+      .filter(({ path }) => path === "/authorize")
+      .map(({ fields }) => fields.get("scope"));
     expect(asked).toEqual(["read", "read files:write"]);
     expect(await show(id)).toMatchObject({ status: "connected" });
   });
 
   test("a hostile authorization endpoint is nowhere to send a person to", async () => {
-    auth.settings.metadata = { authorization_endpoint: "ftp://elsewhere.test/authorize" };
+    scene.auth.settings.metadata = { authorization_endpoint: "ftp://elsewhere.test/authorize" };
     const end = await begin(await link(await made()));
     expect([end.status, end.location]).toEqual([502, null]);
   });
 
   test("an MCP server that is down ends in a page", async () => {
     const url = await link(await made());
-    await mcp.stop();
+    await scene.mcp.stop();
     expect((await begin(url)).status).toBe(502);
   });
 
   test("tokens that the MCP server refuses leave it needs_auth, with the code", async () => {
-    mcp.settings.accepts = () => false;
+    scene.mcp.settings.accepts = () => false;
     const id = await made();
     expect((await follow(await link(id))).status).toBe(502);
     expect(await show(id)).toMatchObject({
@@ -273,8 +252,8 @@ describe("a sign-in", () => {
     const id = await made();
     const step = await begin(await link(id));
     const back = await visit(step.location as string);
-    const target = { url: mcp.url, authType: "oauth_authorization_code", scope: "other" };
-    expect((await t.call("POST", `${path}/${id}/reconnect`, { body: target })).status).toBe(200);
+    const target = { url: scene.mcp.url, authType: "oauth_authorization_code", scope: "other" };
+    expect((await scene.t.call("POST", `${path}/${id}/reconnect`, { body: target })).status).toBe(200);
     expect((await visit(back.location as string)).status).toBe(400);
     expect((await show(id)).status).toBe("needs_auth");
   });
@@ -283,16 +262,16 @@ describe("a sign-in", () => {
     const id = await made();
     const unused = await link(id);
     await follow(await link(id));
-    expect((await t.call("DELETE", `${path}/${id}`)).status).toBe(204);
-    expect(auth.revoked.map((token) => token.split("-")[0])).toEqual(["refresh", "access"]);
+    expect((await scene.t.call("DELETE", `${path}/${id}`)).status).toBe(204);
+    expect(scene.auth.revoked.map((token) => token.split("-")[0])).toEqual(["refresh", "access"]);
     expect((await visit(unused)).status).toBe(410);
   });
 
   test("after reconnect it can be signed in to again", async () => {
     const id = await made();
     await follow(await link(id));
-    const target = { url: mcp.url, authType: "oauth_authorization_code" };
-    await t.call("POST", `${path}/${id}/reconnect`, { body: target });
+    const target = { url: scene.mcp.url, authType: "oauth_authorization_code" };
+    await scene.t.call("POST", `${path}/${id}/reconnect`, { body: target });
     expect((await follow(await link(id))).status).toBe(200);
     expect((await show(id)).status).toBe("connected");
   });
@@ -304,49 +283,49 @@ describe("tokens of a sign-in", () => {
     expect((await follow(await link(id))).status).toBe(200);
     return id;
   }
-  const testIt = async (id: string) => (await t.call("POST", `${path}/${id}/test`)).body;
+  const testIt = async (id: string) => (await scene.t.call("POST", `${path}/${id}/test`)).body;
 
   test("are refreshed when they are refused, and the rotated refresh token is kept", async () => {
     const id = await signedIn();
     for (let round = 1; round <= 2; round++) {
-      auth.expireAccessTokens();
+      scene.auth.expireAccessTokens();
       expect((await testIt(id)).ok).toBe(true);
-      expect(auth.grants("refresh_token")).toBe(round);
+      expect(scene.auth.grants("refresh_token")).toBe(round);
     }
   });
 
   test("are refreshed before they end", async () => {
-    auth.settings.expiresInSeconds = 3;
+    scene.auth.settings.expiresInSeconds = 3;
     const id = await signedIn();
     await eventually(async () => {
       const [row] = await h.sql`select token_expires_at - now() < interval '150 milliseconds' as is_late
         from mcp_connections where id = ${id}`;
       return row?.isLate;
     });
-    auth.settings.expiresInSeconds = 3600;
-    const refused = mcp.tokens.length;
+    scene.auth.settings.expiresInSeconds = 3600;
+    const refused = scene.mcp.tokens.length;
     expect((await testIt(id)).ok).toBe(true);
-    expect([auth.grants("refresh_token"), new Set(mcp.tokens.slice(refused)).size]).toEqual([1, 1]);
+    expect([scene.auth.grants("refresh_token"), new Set(scene.mcp.tokens.slice(refused)).size]).toEqual([1, 1]);
   });
 
   test("that cannot be refreshed any more leave the connection needs_auth", async () => {
     const id = await signedIn();
-    auth.expireAccessTokens();
-    auth.forgetRefreshTokens();
+    scene.auth.expireAccessTokens();
+    scene.auth.forgetRefreshTokens();
     expect((await testIt(id)).error.code).toBe("mcp_connection_authentication_failed");
     expect(await show(id)).toMatchObject({ status: "needs_auth", tokenExpiresAt: null });
     // What was refused once is not sent again.
     expect((await testIt(id)).ok).toBe(false);
-    expect(auth.grants("refresh_token")).toBe(1);
+    expect(scene.auth.grants("refresh_token")).toBe(1);
   });
 
   test("survive an authorization server that is down for a while", async () => {
     const id = await signedIn();
-    auth.expireAccessTokens();
-    auth.settings.grantError = "temporarily_unavailable";
+    scene.auth.expireAccessTokens();
+    scene.auth.settings.grantError = "temporarily_unavailable";
     expect((await testIt(id)).error.code).toBe("mcp_connection_unreachable");
     expect((await show(id)).status).toBe("error");
-    auth.settings.grantError = null;
+    scene.auth.settings.grantError = null;
     expect((await testIt(id)).ok).toBe(true);
   });
 });
