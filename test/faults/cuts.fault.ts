@@ -5,6 +5,7 @@ import { aftermathOf, type Client, callsOf, sharedRedisUrl, type Turn } from "..
 import type { WorkProcess } from "../harness/service-process.ts";
 import { StreamReader } from "../harness/stream-reader.ts";
 import { expectBroken, expectFree, expectOneSequence, expectWhole, hasShown } from "../harness/turn-checks.ts";
+import { within } from "../harness/within.ts";
 import { type LinkedInstallation, type Member, openLinkedInstallation } from "./installation.ts";
 import { type Disturbance, disturbances, type Link, openLink } from "./link.ts";
 
@@ -282,16 +283,4 @@ async function start(c: Client, path: string, text: string, sessionId?: string):
 /** The time that a disturbance lasts. */
 function lasting(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
-}
-
-async function within<T>(limitMs: number, work: Promise<T>): Promise<T> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`Not within ${limitMs} ms.`)), limitMs);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -1,8 +1,10 @@
+import { beforeEach } from "bun:test";
 import { tx } from "../../src/kernel/database/transaction.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import type { ToolScope, TurnTool } from "../../src/tools/tool.ts";
 import { workspaceTools } from "../../src/workspaces/tools.ts";
-import type { ApiResponse, Harness, TestTenant } from "./harness.ts";
+import { useTenant } from "./fixture.ts";
+import type { ApiResponse, Harness, HarnessOptions, TestTenant } from "./harness.ts";
 
 /** A turn of an agent with a workspace. */
 export type WorkingScope = ToolScope & { readonly workspaceId: string };
@@ -22,6 +24,25 @@ export async function newScope(h: Harness, tenant: TestTenant): Promise<WorkingS
     workspaceId: workspace.id,
     write: (work) => tx(h.sql, work),
   };
+}
+
+interface Working {
+  readonly h: Harness;
+  readonly t: TestTenant;
+  /** Of the running test. */
+  scope: WorkingScope;
+  readonly run: (name: string, input: unknown, on?: ToolScope) => Promise<Result>;
+}
+
+/** The service, a tenant, for each test the scope of a turn with a new workspace, and how its tools are called. */
+export async function useWorkingScope(options: HarnessOptions = {}): Promise<Working> {
+  const { h, t } = await useTenant(options);
+  const run: Working["run"] = (name, input, on = working.scope) => callTool(on, name, input);
+  const working = { h, t, run } as Working;
+  beforeEach(async () => {
+    working.scope = await newScope(h, t);
+  });
+  return working;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into results freely.

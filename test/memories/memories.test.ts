@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { injectedMemories } from "../../src/memories/inject.ts";
-import { useAgent } from "../harness/fixture.ts";
 import type { ApiResponse } from "../harness/harness.ts";
-import { fillMemories, makeAgent } from "../harness/seed.ts";
+import { useMemories } from "../harness/memory-fixture.ts";
+import { fillMemories } from "../harness/seed.ts";
 import { statusAndCode } from "../harness/status-and-code.ts";
 
-const { h, t, agentId } = await useAgent();
+const { h, t, agentId, freshAgent, save } = await useMemories();
 const base = `/v1/agents/${agentId}/memories`;
 
 const missingAgent = `ag_${"0".repeat(24)}`;
@@ -16,16 +16,6 @@ const invalidCode = { a: "invalid_request", b: "validation_failed" };
 function sameFor(one: ApiResponse, other: ApiResponse): void {
   const strip = (response: ApiResponse) => [response.status, { ...response.body.error, requestId: "" }];
   expect(strip(one)).toEqual(strip(other));
-}
-
-async function freshAgent(): Promise<string> {
-  return makeAgent(h, t);
-}
-
-async function save(text: string, userId = "", agent: string = agentId) {
-  const response = await t.call("POST", `/v1/agents/${agent}/memories`, { body: { text, userId } });
-  expect(response.status).toBe(201);
-  return response.body;
 }
 
 /** Texts of the agent's memories that a search finds. */

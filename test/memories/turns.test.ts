@@ -4,21 +4,11 @@ import { newId } from "../../src/kernel/ids.ts";
 import { injectedMemories } from "../../src/memories/inject.ts";
 import { memoryTools } from "../../src/memories/tools.ts";
 import type { ToolScope } from "../../src/tools/tool.ts";
-import { useAgent } from "../harness/fixture.ts";
-import { fillMemories, makeAgent } from "../harness/seed.ts";
+import { useMemories } from "../harness/memory-fixture.ts";
+import { fillMemories } from "../harness/seed.ts";
 
-const { h, t, agentId } = await useAgent();
+const { h, t, agentId, freshAgent, save } = await useMemories();
 const missingMemory = `mem_${"0".repeat(24)}`;
-
-async function freshAgent(): Promise<string> {
-  return makeAgent(h, t);
-}
-
-async function save(text: string, userId = "", agent: string = agentId) {
-  const response = await t.call("POST", `/v1/agents/${agent}/memories`, { body: { text, userId } });
-  expect(response.status).toBe(201);
-  return response.body;
-}
 
 describe("injected memories", () => {
   test("the tenant-level ones and the session user's, most recently accessed first, untouched", async () => {

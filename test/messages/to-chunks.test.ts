@@ -1,21 +1,13 @@
 import { describe, expect, test } from "bun:test";
-import { readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
 import { chunksOf, chunksSince } from "../../src/messages/to-chunks.ts";
 import type { UiMessage } from "../../src/messages/ui-message.ts";
+import { assembled } from "../harness/assembled.ts";
 import { undecided } from "../harness/undecided.ts";
 
 /** The message that the AI SDK makes of the chunks of a stored one. */
-async function assembled(message: UiMessage, chunks = chunksOf(message)): Promise<unknown> {
-  const stream = new ReadableStream<UIMessageChunk>({
-    start: (controller) => {
-      for (const chunk of [{ type: "start", messageId: message.id }, ...chunks, { type: "finish" }])
-        controller.enqueue(chunk as UIMessageChunk);
-      controller.close();
-    },
-  });
-  let last: UIMessage | null = null;
-  for await (const next of readUIMessageStream<UIMessage>({ stream, terminateOnError: true })) last = next;
-  return JSON.parse(JSON.stringify(last));
+async function assembledOf(message: UiMessage, chunks = chunksOf(message)): Promise<unknown> {
+  const whole = [{ type: "start", messageId: message.id }, ...chunks, { type: "finish" }];
+  return assembled(whole as readonly object[], { terminateOnError: true });
 }
 
 const call = { type: "tool-memory_save", toolCallId: "call_1", input: { text: "tea" } };
@@ -68,7 +60,7 @@ describe("a stream made of a stored message", () => {
     ],
   ])("assembles to that very message, but for decisions: %s", async (_what, part) => {
     const message = { id: "msg_1", role: "assistant", parts: [{ type: "step-start" }, part] } as unknown as UiMessage;
-    expect(await assembled(message)).toEqual(JSON.parse(JSON.stringify(undecided(message))));
+    expect(await assembledOf(message)).toEqual(JSON.parse(JSON.stringify(undecided(message))));
   });
 
   test("names no call that has ended as one that a client could run", () => {
@@ -97,7 +89,7 @@ describe("a stream made of a stored message", () => {
         { type: "text", text: "Done.", state: "done" },
       ],
     };
-    const whole = await assembled(after, [...chunksOf(before), ...chunksSince(before, after)]);
+    const whole = await assembledOf(after, [...chunksOf(before), ...chunksSince(before, after)]);
     expect(whole).toEqual(JSON.parse(JSON.stringify(undecided(after))));
   });
 });

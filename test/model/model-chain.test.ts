@@ -2,8 +2,8 @@ import { afterAll, expect, test } from "bun:test";
 import { createOpenAI } from "@ai-sdk/openai";
 import type { UiMessage } from "../../src/messages/ui-message.ts";
 import type { OpenModel } from "../../src/model/model-chain.ts";
-import { runModel } from "../../src/model/run-model.ts";
 import { startSimulatedModel } from "../../src/simulated-model/server.ts";
+import { runModelAlone } from "../harness/run-model.ts";
 import { startVendor } from "../servers/vendor.ts";
 
 const down = startVendor(() => new Response("{}", { status: 503 }));
@@ -30,29 +30,7 @@ async function fallBack(isForeign: boolean) {
         return { model, thinking: {}, roomTokens: null, isForeign: isForeign && index > 0 };
       },
   );
-  const result = await runModel(
-    {
-      model: models[0] as (typeof models)[number],
-      instructions: "",
-      messages,
-      thinking: {},
-      chain,
-      format: null,
-      messageId: "answer",
-      signal: new AbortController().signal,
-      download: () => Promise.resolve([]),
-      extended: null,
-      reached: null,
-      afterStep: () => Promise.resolve(),
-      tools: [],
-      policy: { default: "full", overrides: [] },
-      canAsk: false,
-      modelCallsMax: 1,
-      meter: { beforeCall: () => Promise.resolve(), onCall: () => {} },
-      beforeTool: () => Promise.resolve(),
-    },
-    () => {},
-  );
+  const result = await runModelAlone(models[0] as (typeof models)[number], { messages, chain });
   expect([result.error, result.ended]).toEqual([null, "finished"]);
   return { sent: JSON.stringify(simulated.requests()[0]?.body), said: JSON.stringify(result.message.parts) };
 }

@@ -31,9 +31,11 @@ function heldTool() {
   return { tools: { held }, seen, releases };
 }
 
-async function collect(outputs: AsyncIterable<unknown>): Promise<number> {
+/** Runs all calls, and returns how many outputs they had. */
+async function countOutputs(tools: ToolSet, signal: AbortSignal): Promise<number> {
+  const turn = { messages: [], files: new TurnFiles([]), values: new CallValues([]) };
   let count = 0;
-  for await (const _output of outputs) count += 1;
+  for await (const _output of runCalls(calls, { tools, approvalOf: () => undefined, ...turn, signal })) count += 1;
   return count;
 }
 
@@ -41,16 +43,7 @@ describe("runCalls", () => {
   test("runs 8 calls at once, and each further one when another has ended", async () => {
     const { tools, seen, releases } = heldTool();
     const { signal } = new AbortController();
-    const counted = collect(
-      runCalls(calls, {
-        tools,
-        approvalOf: () => undefined,
-        messages: [],
-        files: new TurnFiles([]),
-        values: new CallValues([]),
-        signal,
-      }),
-    );
+    const counted = countOutputs(tools, signal);
     for (let ended = 0; ended < calls.length; ended++) {
       const begun = Math.min(calls.length, toolCallsAtOnceMax + ended);
       await eventually(() => seen.begun === begun && releases.length > 0);
@@ -63,16 +56,7 @@ describe("runCalls", () => {
   test("begins no further call after an abort", async () => {
     const { tools, seen, releases } = heldTool();
     const stop = new AbortController();
-    const counted = collect(
-      runCalls(calls, {
-        tools,
-        approvalOf: () => undefined,
-        messages: [],
-        files: new TurnFiles([]),
-        values: new CallValues([]),
-        signal: stop.signal,
-      }),
-    );
+    const counted = countOutputs(tools, stop.signal);
     await eventually(() => seen.begun === toolCallsAtOnceMax);
     stop.abort();
     for (const release of releases) release();

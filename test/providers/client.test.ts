@@ -1,17 +1,17 @@
-import { afterAll, describe, expect, test } from "bun:test";
-import type { LanguageModel } from "ai";
+import { describe, expect, test } from "bun:test";
 import type { ProviderType } from "../../src/kernel/config.ts";
 import { newId } from "../../src/kernel/ids.ts";
-import { type ModelRequest, type ModelResult, runModel } from "../../src/model/run-model.ts";
 import { thinkingSettings } from "../../src/model/thinking.ts";
 import type { CallUsage } from "../../src/model/token-counts.ts";
 import { languageModel, type ModelProvider, openProvider } from "../../src/providers/client.ts";
 import type { ProviderRow } from "../../src/providers/store.ts";
 import { useService } from "../harness/fixture.ts";
 import { eventually } from "../harness/harness.ts";
-import { startVendor, type VendorRequest, type VendorServer } from "../servers/vendor.ts";
+import { useVendors } from "../harness/provider-fixture.ts";
+import { runModelAlone } from "../harness/run-model.ts";
 
 const h = await useService();
+const vendor = useVendors();
 
 const apiKey = "sk-secret-0123456789abcdef";
 
@@ -19,40 +19,12 @@ function provider(providerType: ProviderType, baseUrl: string | null): ModelProv
   return { id: newId("provider"), tenantId: null, providerType, baseUrl, apiKey };
 }
 
-/** Has a model answer "Hello". */
-function run(model: LanguageModel, more: Partial<ModelRequest> = {}): Promise<ModelResult> {
-  return runModel(
-    {
-      model,
-      instructions: "",
-      messages: [{ id: "question", role: "user", parts: [{ type: "text", text: "Hello" }] }],
-      thinking: {},
-      chain: [],
-      format: null,
-      messageId: "answer",
-      signal: new AbortController().signal,
-      download: () => Promise.resolve([]),
-      extended: null,
-      reached: null,
-      afterStep: () => Promise.resolve(),
-      tools: [],
-      policy: { default: "full", overrides: [] },
-      canAsk: false,
-      modelCallsMax: 1,
-      meter: { beforeCall: () => Promise.resolve(), onCall: () => {} },
-      beforeTool: () => Promise.resolve(),
-      ...more,
-    },
-    () => {},
-  );
-}
-
 /** The answer of a provider's model. */
 async function ask(source: ModelProvider, model: string, level: string | null = null) {
   const thinking = thinkingSettings(source.providerType, level);
   const used: CallUsage[] = [];
   const meter = { beforeCall: () => Promise.resolve(), onCall: (usage: CallUsage) => void used.push(usage) };
-  const { message } = await run(languageModel(h.ctx, source, model), { thinking, meter });
+  const { message } = await runModelAlone(languageModel(h.ctx, source, model), { thinking, meter });
   const { inputTokens, outputTokens } = used[0] as CallUsage;
   const text = (message.parts as readonly { text?: string }[]).map((part) => part.text ?? "").join("");
   return { text, inputTokens, outputTokens };
@@ -65,16 +37,6 @@ function events(...list: readonly unknown[]): Response {
     return `${name === undefined ? "" : `event: ${name}\n`}data: ${JSON.stringify(event)}\n\n`;
   });
   return new Response(lines.join(""), { headers: { "content-type": "text/event-stream" } });
-}
-
-const servers: VendorServer[] = [];
-afterAll(async () => {
-  for (const server of servers) await server.stop();
-});
-function vendor(response: (request: VendorRequest) => Response | Promise<Response>): VendorServer {
-  const server = startVendor(response);
-  servers.push(server);
-  return server;
 }
 
 /** Lets calls to a vendor's own address reach this machine instead, as its DNS would. */
@@ -147,7 +109,7 @@ describe("languageModel", () => {
       ),
     );
     const { lastChunk, message } = await withAddress("https://api.openai.com", server.url, () =>
-      run(languageModel(h.ctx, provider("llm_vendor_a", null), "openai/gpt-5")),
+      runModelAlone(languageModel(h.ctx, provider("llm_vendor_a", null), "openai/gpt-5")),
     );
     expect(lastChunk).toMatchObject({ type: "finish", finishReason });
     expect(message.parts).toMatchObject([{ type: "step-start" }, { type: "text", text: "Half" }]);
@@ -265,7 +227,7 @@ describe("languageModel", () => {
   test("an address that is not public is refused at the call, for a tenant's provider and not for the operator's", async () => {
     const strict = { ...h.ctx, config: { ...h.ctx.config, allowPrivateNetwork: false } };
     const call = async (source: ModelProvider) => {
-      const { error } = await run(languageModel(strict, source, "simulated/model"));
+      const { error } = await runModelAlone(languageModel(strict, source, "simulated/model"));
       return error as Error | null;
     };
     h.model.clear();
@@ -290,7 +252,7 @@ describe("languageModel", () => {
     );
     const stop = new AbortController();
     const model = languageModel(h.ctx, provider("custom", server.url), "a/b");
-    const running = run(model, { signal: stop.signal });
+    const running = runModelAlone(model, { signal: stop.signal });
     await eventually(() => server.requests.length === 1);
     stop.abort();
     expect((await running).ended).toBe("aborted");
@@ -300,7 +262,7 @@ describe("languageModel", () => {
   test("a failing call says nothing of the key", async () => {
     const server = vendor(() => Response.json({ error: { message: "Bad key." } }, { status: 401 }));
     for (const type of ["llm_vendor_a", "llm_vendor_b", "llm_vendor_c", "router_vendor", "custom"] as const) {
-      const error = (await run(languageModel(h.ctx, provider(type, server.url), "a/b"))).error as Error;
+      const error = (await runModelAlone(languageModel(h.ctx, provider(type, server.url), "a/b"))).error as Error;
       expect([type, error.name]).toEqual([type, "AI_APICallError"]);
       expect(`${error.message}${error.stack}${JSON.stringify(error)}`).not.toContain(apiKey);
     }

@@ -1,40 +1,18 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { ApiError } from "../../src/kernel/errors.ts";
-import { newId } from "../../src/kernel/ids.ts";
 import { fetchModelIds } from "../../src/providers/discovery.ts";
 import { checkModel } from "../../src/providers/models.ts";
 import { findProvider, type ProviderRow } from "../../src/providers/store.ts";
 import { useService } from "../harness/fixture.ts";
-import type { TestTenant } from "../harness/harness.ts";
-import { startVendor, type VendorRequest, type VendorServer } from "../servers/vendor.ts";
+import { createProvider, providerKey, useVendors } from "../harness/provider-fixture.ts";
 
 const h = await useService();
+const vendor = useVendors();
 let t = await h.tenant();
 
-const secret = "sk-secret-0123456789abcdef";
-
-function providerBody(fields: Record<string, unknown> = {}) {
-  return { name: `p-${newId("provider")}`, providerType: "llm_vendor_a", apiKey: secret, ...fields };
-}
-
-async function create(tenant: TestTenant, fields: Record<string, unknown> = {}): Promise<string> {
-  const made = await tenant.call("POST", "/v1/providers", { body: providerBody(fields) });
-  expect([made.status, made.body.error]).toEqual([201, undefined]);
-  return made.body.id;
-}
-
 describe("GET /v1/providers/:id/models", () => {
-  const servers: VendorServer[] = [];
-  afterAll(async () => {
-    for (const server of servers) await server.stop();
-  });
-  function vendor(response: (request: VendorRequest) => Response | Promise<Response>): VendorServer {
-    const server = startVendor(response);
-    servers.push(server);
-    return server;
-  }
   async function models(providerType: string, baseUrl: string) {
-    return t.call("GET", `/v1/providers/${await create(t, { providerType, baseUrl })}/models`);
+    return t.call("GET", `/v1/providers/${await createProvider(t, { providerType, baseUrl })}/models`);
   }
   const ids = (...list: string[]) => ({ models: list.map((id) => ({ id })) });
 
@@ -44,11 +22,11 @@ describe("GET /v1/providers/:id/models", () => {
     const server = vendor(({ path }) => Response.redirect(`${elsewhere.url}${path}`));
     for (const providerType of ["llm_vendor_a", "llm_vendor_b", "llm_vendor_c", "router_vendor"])
       expect([providerType, (await models(providerType, server.url)).status]).toEqual([providerType, 200]);
-    expect(server.requests.map(({ headers }) => JSON.stringify([...headers]).includes(secret))).toEqual(
+    expect(server.requests.map(({ headers }) => JSON.stringify([...headers]).includes(providerKey))).toEqual(
       Array(4).fill(true),
     );
     expect(elsewhere.requests.length).toBe(4);
-    expect(JSON.stringify(elsewhere.requests.map(({ headers }) => [...headers]))).not.toContain(secret);
+    expect(JSON.stringify(elsewhere.requests.map(({ headers }) => [...headers]))).not.toContain(providerKey);
   });
 
   test.each([404, 405])("a server that answers %d has no list: 422, and an agent takes any model", async (status) => {
@@ -61,7 +39,7 @@ describe("GET /v1/providers/:id/models", () => {
         422,
         "model_discovery_unsupported",
       ]);
-      const providerId = await create(t, { providerType, baseUrl: server.url });
+      const providerId = await createProvider(t, { providerType, baseUrl: server.url });
       const body = { name: `n-${providerId}`, model: "what-it-likes", providerId };
       expect([providerType, (await t.call("POST", "/v1/agents", { body })).status]).toEqual([providerType, 201]);
     }
@@ -83,7 +61,7 @@ describe("GET /v1/providers/:id/models", () => {
       ["GET", "/v1/models"],
       ["GET", "/proxy/v1/models"],
     ]);
-    expect(server.requests[0]?.headers.get("authorization")).toBe(`Bearer ${secret}`);
+    expect(server.requests[0]?.headers.get("authorization")).toBe(`Bearer ${providerKey}`);
   });
 
   test("200: Anthropic's list, page by page", async () => {
@@ -98,7 +76,7 @@ describe("GET /v1/providers/:id/models", () => {
       "/v1/models?limit=1000",
       "/v1/models?limit=1000&after_id=claude-a",
     ]);
-    expect(server.requests[0]?.headers.get("x-api-key")).toBe(secret);
+    expect(server.requests[0]?.headers.get("x-api-key")).toBe(providerKey);
     expect(server.requests[0]?.headers.get("anthropic-version")).toBe("2023-06-01");
   });
 
@@ -114,7 +92,7 @@ describe("GET /v1/providers/:id/models", () => {
       "/v1beta/models?pageSize=1000",
       "/v1beta/models?pageSize=1000&pageToken=p2",
     ]);
-    expect(server.requests[0]?.headers.get("x-goog-api-key")).toBe(secret);
+    expect(server.requests[0]?.headers.get("x-goog-api-key")).toBe(providerKey);
   });
 
   test("200: OpenRouter's list, ids as they are", async () => {
@@ -131,7 +109,7 @@ describe("GET /v1/providers/:id/models", () => {
         asked = [String(input), new Headers(init?.headers).get("authorization")];
         return Response.json({ data: [{ id: "openai/gpt-5" }] });
       },
-      { providerType: "gateway", baseUrl: null, apiKey: secret },
+      { providerType: "gateway", baseUrl: null, apiKey: providerKey },
     );
     expect(found).toEqual(["openai/gpt-5"]);
     expect(asked as unknown).toEqual(["https://ai-gateway.vercel.sh/v1/models", null]);
@@ -144,7 +122,7 @@ describe("GET /v1/providers/:id/models", () => {
 
   test("503 model_validation_unavailable: key refused, failing, not a list, too large, closed; the key stays out", async () => {
     const responses: Record<string, () => Response> = {
-      refused: () => Response.json({ error: { message: `Incorrect API key: ${secret}` } }, { status: 401 }),
+      refused: () => Response.json({ error: { message: `Incorrect API key: ${providerKey}` } }, { status: 401 }),
       failing: () => new Response("oops", { status: 500 }),
       text: () => new Response("<html>"),
       shape: () => Response.json({ models: "none" }),
@@ -156,7 +134,7 @@ describe("GET /v1/providers/:id/models", () => {
     for (const url of urls) {
       const response = await models("openai", url);
       expect([url, response.status, response.body.error?.code]).toEqual([url, 503, "model_validation_unavailable"]);
-      expect(JSON.stringify(response.body)).not.toContain(secret);
+      expect(JSON.stringify(response.body)).not.toContain(providerKey);
     }
   });
 
@@ -169,7 +147,7 @@ describe("GET /v1/providers/:id/models", () => {
       await held;
       return Response.json({ data: [{ id: "gpt-5" }] });
     });
-    const id = await create(t, { baseUrl: server.url });
+    const id = await createProvider(t, { baseUrl: server.url });
     const row = (await findProvider(h.sql, t.id, id)) as ProviderRow;
     const checks = Array.from({ length: 20 }, () => checkModel(h.ctx, row, "openai/gpt-5"));
     release();
@@ -182,7 +160,7 @@ describe("GET /v1/providers/:id/models", () => {
   test("checkModel: model_not_found, model_validation_unavailable, and no question for custom and gateway", async () => {
     const server = vendor(() => Response.json({ data: [{ id: "gpt-5" }] }));
     const reasonOf = async (providerType: string, baseUrl: string | null, model: string) => {
-      const row = (await findProvider(h.sql, t.id, await create(t, { providerType, baseUrl }))) as ProviderRow;
+      const row = (await findProvider(h.sql, t.id, await createProvider(t, { providerType, baseUrl }))) as ProviderRow;
       return checkModel(h.ctx, row, model).then(
         () => null,
         (error: ApiError) => error.reason,
@@ -238,7 +216,7 @@ describe("GET /v1/providers/:id/thinking-levels", () => {
     const idOf: Record<string, string> = {};
     for (const [asked, expected] of cases) {
       const [type, model] = asked.split(" ") as [string, string];
-      idOf[type] ??= await create(t, {
+      idOf[type] ??= await createProvider(t, {
         providerType: type,
         ...(type === "custom" ? { baseUrl: "http://127.0.0.1:1" } : {}),
       });
@@ -251,7 +229,7 @@ describe("GET /v1/providers/:id/thinking-levels", () => {
   });
 
   test("400: without a model, or with an empty one", async () => {
-    const id = await create(t);
+    const id = await createProvider(t);
     for (const query of ["", "?model=", "?model=a/b&x=1"]) {
       const response = await t.call("GET", `/v1/providers/${id}/thinking-levels${query}`);
       expect([query, response.status, response.body.error.code]).toEqual([query, 400, "validation_failed"]);

@@ -4,21 +4,11 @@ import { newId } from "../../src/kernel/ids.ts";
 import { findProvider, lockProvider, type ProviderRow } from "../../src/providers/store.ts";
 import { useTenant } from "../harness/fixture.ts";
 import { eventually, startHarness, type TestTenant } from "../harness/harness.ts";
+import { createProvider, providerBody, providerKey } from "../harness/provider-fixture.ts";
 
 const { h, t } = await useTenant();
 
-const secret = "sk-secret-0123456789abcdef";
 const missingId = "prv_000000000000000000000000";
-
-function providerBody(fields: Record<string, unknown> = {}) {
-  return { name: `p-${newId("provider")}`, providerType: "llm_vendor_a", apiKey: secret, ...fields };
-}
-
-async function create(tenant: TestTenant, fields: Record<string, unknown> = {}): Promise<string> {
-  const made = await tenant.call("POST", "/v1/providers", { body: providerBody(fields) });
-  expect([made.status, made.body.error]).toEqual([201, undefined]);
-  return made.body.id;
-}
 
 /** Writes an agent and its versions, each with the provider given, the last one current. */
 async function insertAgent(tenant: TestTenant, ...providerIds: (string | null)[]): Promise<string> {
@@ -46,7 +36,7 @@ async function insertPinnedSession(tenant: TestTenant, agentId: string, version:
 describe("POST /v1/providers", () => {
   test("201: returns the label and a fragment, and never the key", async () => {
     const made = await t.call("POST", "/v1/providers", {
-      body: { name: "Main", providerType: "openai", apiKey: secret, baseUrl: "http://127.0.0.1:1/v1/" },
+      body: { name: "Main", providerType: "openai", apiKey: providerKey, baseUrl: "http://127.0.0.1:1/v1/" },
     });
     expect(made.status).toBe(201);
     expect(made.body).toEqual({
@@ -59,9 +49,9 @@ describe("POST /v1/providers", () => {
       updatedAt: expect.any(String),
     });
     const [row] = await h.sql`select * from providers where id = ${made.body.id}`;
-    expect(JSON.stringify({ ...row, sealedKey: row?.sealedKey.toString("latin1") })).not.toContain(secret);
+    expect(JSON.stringify({ ...row, sealedKey: row?.sealedKey.toString("latin1") })).not.toContain(providerKey);
     const found = (await findProvider(h.sql, t.id, made.body.id)) as ProviderRow;
-    expect(h.ctx.sealer.open(found.sealedKey, found.id)).toBe(secret);
+    expect(h.ctx.sealer.open(found.sealedKey, found.id)).toBe(providerKey);
   });
 
   test("201: each type and alias, in both forms", async () => {
@@ -114,7 +104,7 @@ describe("POST /v1/providers", () => {
       const response = await t.call("POST", "/v1/providers", { body: providerBody(fields) });
       const { code, details } = response.body.error;
       expect([fields, response.status, code, details.issues[0].path]).toEqual([fields, 400, "validation_failed", path]);
-      expect(JSON.stringify(response.body)).not.toContain(secret);
+      expect(JSON.stringify(response.body)).not.toContain(providerKey);
     }
     const inA = await t.call("POST", "/v1/providers", { body: providerBody({ name: "" }), form: "a" });
     expect([inA.status, inA.body.error.code]).toEqual([400, "invalid_request"]);
@@ -140,12 +130,12 @@ describe("POST /v1/providers", () => {
 
   test("409 provider_name_conflict in both forms; another tenant may have the name", async () => {
     const tenant = await h.tenant();
-    await create(tenant, { name: "Twice" });
+    await createProvider(tenant, { name: "Twice" });
     for (const form of ["a", "b"] as const) {
       const response = await tenant.call("POST", "/v1/providers", { body: providerBody({ name: "Twice" }), form });
       expect([response.status, response.body.error.code]).toEqual([409, "provider_name_conflict"]);
     }
-    await create(await h.tenant(), { name: "Twice" });
+    await createProvider(await h.tenant(), { name: "Twice" });
   });
 
   test("400 provider_limit_reached (A: invalid_request): the cap of 20 holds under concurrency; deleting frees a place", async () => {
@@ -160,7 +150,7 @@ describe("POST /v1/providers", () => {
     const inA = await tenant.call("POST", "/v1/providers", { body: providerBody(), form: "a" });
     expect([inA.status, inA.body.error.code]).toEqual([400, "invalid_request"]);
     await tenant.call("DELETE", `/v1/providers/${made[0]?.body.id}`);
-    await create(tenant);
+    await createProvider(tenant);
   });
 
   test("201 once for one Idempotency-Key", async () => {
@@ -176,8 +166,8 @@ describe("POST /v1/providers", () => {
 describe("GET /v1/providers", () => {
   test("200: most recently updated first, without baseUrl and keyFragment", async () => {
     const tenant = await h.tenant();
-    const first = await create(tenant, { baseUrl: "http://127.0.0.1:1" });
-    const second = await create(tenant);
+    const first = await createProvider(tenant, { baseUrl: "http://127.0.0.1:1" });
+    const second = await createProvider(tenant);
     await tenant.call("PATCH", `/v1/providers/${first}`, { body: { name: "Renamed" } });
     const { status, body } = await tenant.call("GET", "/v1/providers");
     expect(status).toBe(200);
@@ -189,7 +179,7 @@ describe("GET /v1/providers", () => {
 
 describe("GET and PATCH /v1/providers/:id", () => {
   test("200", async () => {
-    const id = await create(t, { baseUrl: "http://127.0.0.1:1" });
+    const id = await createProvider(t, { baseUrl: "http://127.0.0.1:1" });
     const read = await t.call("GET", `/v1/providers/${id}`);
     expect(read.status).toBe(200);
     expect(read.body).toMatchObject({ id, baseUrl: "http://127.0.0.1:1", keyFragment: "cdef" });
@@ -199,7 +189,7 @@ describe("GET and PATCH /v1/providers/:id", () => {
   });
 
   test("400: a malformed id, no name, a field that cannot change", async () => {
-    const id = await create(t);
+    const id = await createProvider(t);
     expect((await t.call("GET", "/v1/providers/prv_x")).status).toBe(400);
     for (const body of [
       {},
@@ -211,7 +201,7 @@ describe("GET and PATCH /v1/providers/:id", () => {
   });
 
   test("404 provider_not_found: a missing one and a foreign one alike, at every operation", async () => {
-    const foreign = await create(await h.tenant());
+    const foreign = await createProvider(await h.tenant());
     for (const id of [missingId, foreign])
       for (const [method, path, body] of [
         ["GET", "", undefined],
@@ -232,8 +222,8 @@ describe("GET and PATCH /v1/providers/:id", () => {
   });
 
   test("409 provider_name_conflict", async () => {
-    const name = (await t.call("GET", `/v1/providers/${await create(t)}`)).body.name;
-    const other = await create(t);
+    const name = (await t.call("GET", `/v1/providers/${await createProvider(t)}`)).body.name;
+    const other = await createProvider(t);
     const response = await t.call("PATCH", `/v1/providers/${other}`, { body: { name } });
     expect([response.status, response.body.error.code]).toEqual([409, "provider_name_conflict"]);
     expect((await t.call("PATCH", `/v1/providers/${other}`, { body: { name: "Own name" } })).status).toBe(200);
@@ -243,19 +233,19 @@ describe("GET and PATCH /v1/providers/:id", () => {
 
 describe("DELETE /v1/providers/:id", () => {
   test("204, then 404", async () => {
-    const id = await create(t);
+    const id = await createProvider(t);
     expect((await t.call("DELETE", `/v1/providers/${id}?confirmVersionInvalidation=false`)).status).toBe(204);
     expect((await t.call("DELETE", `/v1/providers/${id}`)).status).toBe(404);
   });
 
   test("400: a query that is not true or false", async () => {
-    const id = await create(t);
+    const id = await createProvider(t);
     expect((await t.call("DELETE", `/v1/providers/${id}?confirmVersionInvalidation=yes`)).status).toBe(400);
     expect((await t.call("DELETE", `/v1/providers/${id}?force=true`)).status).toBe(400);
   });
 
   test("409 provider_in_use names the agents, confirmed or not", async () => {
-    const id = await create(t);
+    const id = await createProvider(t);
     const agentId = await insertAgent(t, id, id);
     await insertAgent(t, id, null);
     for (const query of ["", "?confirmVersionInvalidation=true"])
@@ -270,7 +260,7 @@ describe("DELETE /v1/providers/:id", () => {
   });
 
   test("409 provider_historical_use names agents, sessions and tasks; 204 when confirmed", async () => {
-    const id = await create(t);
+    const id = await createProvider(t);
     const agentId = await insertAgent(t, id, id, null);
     const pinned = await insertPinnedSession(t, agentId, 1);
     await insertPinnedSession(t, agentId, 3);
@@ -284,7 +274,7 @@ describe("DELETE /v1/providers/:id", () => {
   });
 
   test("409 provider_in_use: an agent that is being saved with it wins over the delete that waits", async () => {
-    const id = await create(t);
+    const id = await createProvider(t);
     const agentId = newId("agent");
     let deleting: ReturnType<TestTenant["call"]> | undefined;
     await h.sql.begin(async (inner) => {

@@ -1,15 +1,15 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { ProviderType } from "../../src/kernel/config.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import type { ResponseFormat } from "../../src/model/response-format.ts";
-import { type ModelResult, runModel } from "../../src/model/run-model.ts";
+import type { ModelResult } from "../../src/model/run-model.ts";
 import { languageModel } from "../../src/providers/client.ts";
 import { useService } from "../harness/fixture.ts";
-import { startVendor, type VendorServer } from "../servers/vendor.ts";
+import { useVendors } from "../harness/provider-fixture.ts";
+import { runModelAlone } from "../harness/run-model.ts";
 
 const h = await useService();
-const servers: VendorServer[] = [];
-afterAll(() => Promise.all(servers.map((server) => server.stop())));
+const vendor = useVendors();
 
 const schema = {
   type: "object",
@@ -27,38 +27,15 @@ async function ask(
   events: readonly object[],
   asked = format,
 ): Promise<{ body: Record<string, unknown>; result: ModelResult }> {
-  const server = startVendor(() => {
+  const server = vendor(() => {
     const lines = events.map((event) => {
       const { type } = event as { type?: string };
       return `${type === undefined ? "" : `event: ${type}\n`}data: ${JSON.stringify(event)}\n\n`;
     });
     return new Response(lines.join(""), { headers: { "content-type": "text/event-stream" } });
   });
-  servers.push(server);
   const provider = { id: newId("provider"), tenantId: null, providerType, baseUrl: `${server.url}/v1`, apiKey: "key" };
-  const result = await runModel(
-    {
-      model: languageModel(h.ctx, provider, model),
-      instructions: "",
-      messages: [{ id: "question", role: "user", parts: [{ type: "text", text: "Hello" }] }],
-      thinking: {},
-      chain: [],
-      format: asked,
-      messageId: "answer",
-      signal: new AbortController().signal,
-      download: () => Promise.resolve([]),
-      extended: null,
-      reached: null,
-      afterStep: () => Promise.resolve(),
-      tools: [],
-      policy: { default: "full", overrides: [] },
-      canAsk: false,
-      modelCallsMax: 3,
-      meter: { beforeCall: () => Promise.resolve(), onCall: () => {} },
-      beforeTool: () => Promise.resolve(),
-    },
-    () => {},
-  );
+  const result = await runModelAlone(languageModel(h.ctx, provider, model), { format: asked, modelCallsMax: 3 });
   expect([result.error, result.ended]).toEqual([null, "finished"]);
   expect(server.requests).toHaveLength(1);
   return { body: server.requests[0]?.body, result };

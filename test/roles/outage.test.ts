@@ -5,6 +5,7 @@ import { heldMark, holdModel, openEndedMark } from "../harness/held-model.ts";
 import { aftermathOf, type Client, callsOf, sharedRedisUrl, startInstallation } from "../harness/processes.ts";
 import { freePort, type RedisServer, startRedis } from "../harness/redis.ts";
 import { expectFree, expectOneSequence, expectWhole, hasShown, isClaimed } from "../harness/turn-checks.ts";
+import { within } from "../harness/within.ts";
 
 const succeeded = { status: "succeeded", attempt: 1, metered: 1, messages: 2 };
 
@@ -160,19 +161,6 @@ async function stateOf(c: Client): Promise<string | null> {
 
 function disposing(redis: () => RedisServer): AsyncDisposable {
   return { [Symbol.asyncDispose]: () => redis().stop() };
-}
-
-/** The result, which must come in time. */
-async function within<T>(limitMs: number, work: Promise<T>): Promise<T> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`Not within ${limitMs} ms.`)), limitMs);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 async function read(c: Client): Promise<number> {

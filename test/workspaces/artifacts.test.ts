@@ -1,30 +1,22 @@
-import { beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { newId } from "../../src/kernel/ids.ts";
 import { todoTools } from "../../src/tools/todos.ts";
 import type { ToolScope } from "../../src/tools/tool.ts";
-import { useTenant } from "../harness/fixture.ts";
 import { makeAgent, userMessage } from "../harness/seed.ts";
 import {
   callTool,
   execute,
   filesOf,
-  newScope,
   type Result,
   upload,
+  useWorkingScope,
   type WorkingScope,
 } from "../harness/workspace-scope.ts";
 
-let scope: WorkingScope;
-const { h, t } = await useTenant({ worker: true });
-beforeEach(async () => {
-  scope = await newScope(h, t);
-});
+const working = await useWorkingScope({ worker: true });
+const { h, t, run } = working;
 
-function run(name: string, input: unknown, on: ToolScope = scope): Promise<Result> {
-  return callTool(on, name, input);
-}
-
-function bash(command: string, on: ToolScope = scope): Promise<Result> {
+function bash(command: string, on: ToolScope = working.scope): Promise<Result> {
   return callTool(on, "bash", { command });
 }
 
@@ -33,7 +25,7 @@ describe("Artifacts: DELETE /v1/agents/:agentId/sessions/:sessionId", () => {
     const agent = await t.call("POST", "/v1/agents", { form: "b", body: { name: `a ${crypto.randomUUID()}` } });
     const [agentId, sessionId] = [agent.body.id, newId("session")];
     await h.sql`insert into sessions (id, tenant_id, agent_id, visible) values (${sessionId}, ${t.id}, ${agentId}, true)`;
-    return { agentId, sessionId, on: { ...scope, agentId, sessionId } };
+    return { agentId, sessionId, on: { ...working.scope, agentId, sessionId } };
   }
 
   function remove(
@@ -49,16 +41,16 @@ describe("Artifacts: DELETE /v1/agents/:agentId/sessions/:sessionId", () => {
     await run("write", { path: "written", content: "1" }, one.on);
     await bash("echo 1 > shell; echo 1 > then-two; mkdir empty", one.on);
     await run("write", { path: "then-upload", content: "1" }, one.on);
-    await upload(t, scope, "uploaded", "1");
-    await upload(t, scope, "edited", "1");
+    await upload(t, working.scope, "uploaded", "1");
+    await upload(t, working.scope, "edited", "1");
     await run("edit", { path: "edited", oldText: "1", newText: "2" }, one.on);
-    await upload(t, scope, "then-upload", "2");
+    await upload(t, working.scope, "then-upload", "2");
     await bash("echo 2 > then-two; cat shell", two.on);
     await run("read", { path: "uploaded" }, one.on);
     expect((await remove(one, "?deleteArtifacts=true")).status).toBe(204);
-    expect(Object.keys(await filesOf(scope))).toEqual(["then-two", "then-upload", "uploaded"]);
+    expect(Object.keys(await filesOf(working.scope))).toEqual(["then-two", "then-upload", "uploaded"]);
     expect((await remove(two, "?deleteArtifacts=false")).status).toBe(204);
-    expect(Object.keys(await filesOf(scope))).toHaveLength(3);
+    expect(Object.keys(await filesOf(working.scope))).toHaveLength(3);
   });
 
   test("204 in form A keeps all; 400 without the choice in form B", async () => {
@@ -67,12 +59,12 @@ describe("Artifacts: DELETE /v1/agents/:agentId/sessions/:sessionId", () => {
     expect((await remove(one, "")).status).toBe(400);
     expect((await remove(one, "?deleteArtifacts=maybe")).status).toBe(400);
     expect((await remove(one, "", "a")).status).toBe(204);
-    expect(await filesOf(scope)).toEqual({ a: "1" });
+    expect(await filesOf(working.scope)).toEqual({ a: "1" });
   });
 
   test("a stateless generation's files are nobody's artifacts", async () => {
-    await run("write", { path: "a", content: "1" }, { ...scope, sessionId: null });
-    const [row] = await h.sql`select session_id from workspace_files where workspace_id = ${scope.workspaceId}`;
+    await run("write", { path: "a", content: "1" }, { ...working.scope, sessionId: null });
+    const [row] = await h.sql`select session_id from workspace_files where workspace_id = ${working.scope.workspaceId}`;
     expect(row?.sessionId).toBeNull();
   });
 });
@@ -84,15 +76,15 @@ describe("write_todos", () => {
   ];
 
   test("returns the list and keeps it with the session, each in place of the one before", async () => {
-    await h.sql`insert into sessions (id, tenant_id, agent_id, visible) values (${scope.sessionId}, ${t.id}, ${scope.agentId}, true)`;
-    const [tool] = todoTools(scope);
+    await h.sql`insert into sessions (id, tenant_id, agent_id, visible) values (${working.scope.sessionId}, ${t.id}, ${working.scope.agentId}, true)`;
+    const [tool] = todoTools(working.scope);
     expect([tool?.name, tool?.readOnly]).toEqual(["write_todos", false]);
-    const kept = async () => (await h.sql`select todos from sessions where id = ${scope.sessionId}`)[0]?.todos;
+    const kept = async () => (await h.sql`select todos from sessions where id = ${working.scope.sessionId}`)[0]?.todos;
     for (const list of [todos, todos.slice(1), []]) {
       expect(await execute(tool, { todos: list })).toEqual({ todos: list });
       expect(await kept()).toEqual(list);
     }
-    expect(await execute(todoTools({ ...scope, sessionId: null })[0], { todos })).toEqual({ todos });
+    expect(await execute(todoTools({ ...working.scope, sessionId: null })[0], { todos })).toEqual({ todos });
   });
 });
 

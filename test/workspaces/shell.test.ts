@@ -1,8 +1,7 @@
-import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { toolResultBytesMax } from "../../src/kernel/limits.ts";
 import type { ToolScope } from "../../src/tools/tool.ts";
 import { workspaceFilesMax } from "../../src/workspaces/limits.ts";
-import { useTenant } from "../harness/fixture.ts";
 import { eventually } from "../harness/harness.ts";
 import {
   callTool,
@@ -11,23 +10,17 @@ import {
   newScope,
   type Result,
   upload,
+  useWorkingScope,
   type WorkingScope,
 } from "../harness/workspace-scope.ts";
 
 // One test takes 30 s, and others run many commands, each in a process of its own.
 setDefaultTimeout(120_000);
 
-let scope: WorkingScope;
-const { h, t } = await useTenant();
-beforeEach(async () => {
-  scope = await newScope(h, t);
-});
+const working = await useWorkingScope();
+const { h, t, run } = working;
 
-function run(name: string, input: unknown, on: ToolScope = scope): Promise<Result> {
-  return callTool(on, name, input);
-}
-
-function bash(command: string, on: ToolScope = scope, abortSignal?: AbortSignal): Promise<Result> {
+function bash(command: string, on: ToolScope = working.scope, abortSignal?: AbortSignal): Promise<Result> {
   return callTool(on, "bash", { command }, abortSignal);
 }
 
@@ -43,7 +36,7 @@ describe("bash", () => {
     await run("write", { path: "in.txt", content: "b\na\n" });
     await run("write", { path: "old/x", content: "x" });
     await bash("sort in.txt > out.txt; rm -r old; mkdir -p made/empty; printf 'x' >> in.txt; mv in.txt made/in");
-    expect(await filesOf(scope)).toEqual({ "made/in": "b\na\nx", "out.txt": "a\nb\n" });
+    expect(await filesOf(working.scope)).toEqual({ "made/in": "b\na\nx", "out.txt": "a\nb\n" });
     expect((await bash("cd made/empty && pwd && ls -a .. && cat /out.txt")).stdout).toBe(
       "/made/empty\n.\n..\nempty\nin\na\nb\n",
     );
@@ -57,18 +50,18 @@ describe("bash", () => {
 
   test("bytes stay bytes; files that were not touched keep their revision", async () => {
     const bytes = new Uint8Array(256).map((_, index) => index);
-    await upload(t, scope, "bin", bytes);
-    await upload(t, scope, "still", "still");
+    await upload(t, working.scope, "bin", bytes);
+    await upload(t, working.scope, "still", "still");
     const revision = async () =>
       (
-        await h.sql`select revision from workspace_files where workspace_id = ${scope.workspaceId} and path = 'still'`
+        await h.sql`select revision from workspace_files where workspace_id = ${working.scope.workspaceId} and path = 'still'`
       )[0]?.revision;
     const before = await revision();
     await bash(
       "cp bin copy; cat bin > cat; tar cf t.tar bin; mkdir x; tar xf t.tar -C x; cat still; gzip -k bin; gunzip -c bin.gz > unzipped",
     );
     const rows = await h.sql<{ path: string; content: Buffer }[]>`
-      select path, content from workspace_files where workspace_id = ${scope.workspaceId}
+      select path, content from workspace_files where workspace_id = ${working.scope.workspaceId}
         and path in ('bin', 'copy', 'cat', 'x/bin', 'unzipped') order by path`;
     expect(rows.map(({ path }) => path)).toEqual(["bin", "cat", "copy", "unzipped", "x/bin"]);
     for (const { content } of rows) expect(new Uint8Array(content)).toEqual(bytes);
@@ -80,7 +73,7 @@ describe("bash", () => {
     const result = await bash("ln -s a soft; ln a hard; cat soft; echo B >> hard; ln -s loop loop; cat loop");
     expect(result.stdout).toBe("A");
     expect(result.note).toContain("soft (a symbolic link)");
-    expect(await filesOf(scope)).toEqual({ a: "AB\n", hard: "AB\n" });
+    expect(await filesOf(working.scope)).toEqual({ a: "AB\n", hard: "AB\n" });
   });
 
   test("reaches nothing outside: no environment, host files, network or other languages", async () => {
@@ -110,7 +103,7 @@ describe("bash", () => {
     expect((await bash("python3 -c 1 2>&1")).stdout).toBe("bash: python3: command not found\n");
     // A path like any other.
     expect((await bash("echo x > /dev/tcp/127.0.0.1/80; cat /dev/tcp/127.0.0.1/80")).stdout).toBe("x\n");
-    expect(await filesOf(scope)).toEqual({ "dev/tcp/127.0.0.1/80": "x\n" });
+    expect(await filesOf(working.scope)).toEqual({ "dev/tcp/127.0.0.1/80": "x\n" });
   });
 
   test("nothing of one workspace or command is in another", async () => {
@@ -146,7 +139,7 @@ describe("bash", () => {
     ] as const)
       expect(await bash(command)).toMatchObject({ exitCode: 1, stdout: "", stderr: expect.stringMatching(stderr) });
     expect(await bash("rm -f nothing left/below; rm -f")).toEqual({ exitCode: 0, stdout: "", stderr: "" });
-    const left = await filesOf(scope);
+    const left = await filesOf(working.scope);
     expect(left.left).toBe("left\n");
     expect(left.a).toBeUndefined();
   });
@@ -167,18 +160,18 @@ describe("bash", () => {
     await bash("rm -f big");
     await h.sql`
       insert into workspace_files (workspace_id, path, content, size)
-      select ${scope.workspaceId}, 'fill/' || n, '', 0 from generate_series(1, ${workspaceFilesMax - 2}) n`;
+      select ${working.scope.workspaceId}, 'fill/' || n, '', 0 from generate_series(1, ${workspaceFilesMax - 2}) n`;
     expect((await bash("echo 1 > one")).exitCode).toBe(0);
     expect((await bash("echo 2 > two")).stderr).toContain("no space left");
     expect((await bash("echo again > one; rm fill/1; echo 2 > two")).exitCode).toBe(0);
-    expect((await filesOf(scope)).keep).toBe("kept");
+    expect((await filesOf(working.scope)).keep).toBe("kept");
   });
 
   test("appends made at once by commands of one step all count", async () => {
     const names = ["a", "b", "c", "d", "e"];
     const results = await Promise.all(names.map((name) => bash(`echo ${name} > own-${name}; echo ${name} >> log`)));
     expect(results.map(({ exitCode }) => exitCode)).toEqual([0, 0, 0, 0, 0]);
-    const files = await filesOf(scope);
+    const files = await filesOf(working.scope);
     expect(files.log?.trim().split("\n").sort()).toEqual(names);
     expect(Object.keys(files)).toEqual(["log", ...names.map((name) => `own-${name}`)]);
   });
@@ -190,7 +183,11 @@ describe("bash", () => {
       run("write", { path: "other", content: "other" }),
       run("edit", { path: "shared", oldText: "base", newText: "edited" }),
     ]);
-    expect(await filesOf(scope)).toMatchObject({ other: "other", shared: "edited\nshell\n", copy: expect.any(String) });
+    expect(await filesOf(working.scope)).toMatchObject({
+      other: "other",
+      shared: "edited\nshell\n",
+      copy: expect.any(String),
+    });
   });
 
   test("an endless command is cut after 30 s, and what it had written is kept", async () => {
@@ -216,7 +213,7 @@ describe("bash", () => {
     // A command that is not cut ends much later or never, and one in this process would stop it for 30 s.
     expect(performance.now() - startedAt).toBeLessThan(60_000);
     expect(longestPauseMs).toBeLessThan(10_000);
-    expect(await filesOf(scope)).toEqual({ early: "early\n" });
+    expect(await filesOf(working.scope)).toEqual({ early: "early\n" });
     expect(await filesOf(others[1] as WorkingScope)).toEqual({});
   });
 
@@ -242,7 +239,7 @@ describe("bash", () => {
       expect(typeof result.exitCode).toBe("number");
       expect(Buffer.byteLength(JSON.stringify(result))).toBeLessThanOrEqual(toolResultBytesMax);
     }
-    expect(await filesOf(scope)).toEqual({});
+    expect(await filesOf(working.scope)).toEqual({});
   });
 
   test("a command that eats memory is cut", async () => {
@@ -254,19 +251,19 @@ describe("bash", () => {
   test("an aborted call ends at once and keeps nothing", async () => {
     const stop = new AbortController();
     const startedAt = performance.now();
-    const running = bash("echo x > x; while true; do :; done", scope, stop.signal);
+    const running = bash("echo x > x; while true; do :; done", working.scope, stop.signal);
     await eventually(() => performance.now() - startedAt > 300);
     stop.abort(new Error("stopped"));
     expect(await failure(running)).toBe("stopped");
     // By itself it would be cut after 30 s.
     expect(performance.now() - startedAt).toBeLessThan(15_000);
-    expect(await filesOf(scope)).toEqual({});
-    expect(await failure(bash("echo x", scope, AbortSignal.abort(new Error("stopped"))))).toBe("stopped");
+    expect(await filesOf(working.scope)).toEqual({});
+    expect(await failure(bash("echo x", working.scope, AbortSignal.abort(new Error("stopped"))))).toBe("stopped");
   });
 
   test("one tenant's endless commands leave room for another's", async () => {
     const stop = new AbortController();
-    const endless = [1, 2, 3, 4, 5].map(() => failure(bash("while true; do :; done", scope, stop.signal)));
+    const endless = [1, 2, 3, 4, 5].map(() => failure(bash("while true; do :; done", working.scope, stop.signal)));
     const other = await newScope(h, await h.tenant());
     expect((await bash("echo served", other)).stdout).toBe("served\n");
     stop.abort(new Error("stopped"));

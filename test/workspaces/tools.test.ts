@@ -1,36 +1,18 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { toolResultBytesMax } from "../../src/kernel/limits.ts";
-import type { ToolScope } from "../../src/tools/tool.ts";
 import { fileBytesMax } from "../../src/workspaces/limits.ts";
 import { readTool } from "../../src/workspaces/read.ts";
 import { workspaceTools } from "../../src/workspaces/tools.ts";
-import { useTenant } from "../harness/fixture.ts";
-import {
-  callTool,
-  execute,
-  failure,
-  filesOf,
-  newScope,
-  type Result,
-  upload,
-  type WorkingScope,
-} from "../harness/workspace-scope.ts";
+import { execute, failure, filesOf, newScope, upload, useWorkingScope } from "../harness/workspace-scope.ts";
 
-let scope: WorkingScope;
-const { h, t } = await useTenant();
-beforeEach(async () => {
-  scope = await newScope(h, t);
-});
-
-function run(name: string, input: unknown, on: ToolScope = scope): Promise<Result> {
-  return callTool(on, name, input);
-}
+const working = await useWorkingScope();
+const { h, t, run } = working;
 
 test("The group's tools, which of them only read, and none without a workspace", () => {
-  const tools = workspaceTools(scope);
+  const tools = workspaceTools(working.scope);
   expect(tools.map(({ name }) => name)).toEqual(["read", "write", "edit", "list", "glob", "grep", "bash"]);
   expect(tools.filter(({ readOnly }) => readOnly).map(({ name }) => name)).toEqual(["read", "list", "glob", "grep"]);
-  expect(workspaceTools({ ...scope, workspaceId: null })).toEqual([]);
+  expect(workspaceTools({ ...working.scope, workspaceId: null })).toEqual([]);
 });
 
 describe("read and write", () => {
@@ -41,9 +23,9 @@ describe("read and write", () => {
       sizeBytes: Buffer.byteLength(content),
     });
     expect(await run("read", { path: "notes//./a.md" })).toMatchObject({ content });
-    const url = `/v1/workspaces/${scope.workspaceId}/files?path=notes/a.md`;
+    const url = `/v1/workspaces/${working.scope.workspaceId}/files?path=notes/a.md`;
     expect((await t.call("GET", url, { form: "b" })).body).toBe(content);
-    await upload(t, scope, "up.txt", "from outside");
+    await upload(t, working.scope, "up.txt", "from outside");
     expect((await run("read", { path: "up.txt" })).content).toBe("from outside");
   });
 
@@ -58,12 +40,12 @@ describe("read and write", () => {
     expect(await failure(run("write", { path: "d/x/y", content: "x" }))).toContain("which is a file");
     expect(await failure(run("write", { path: "/.parley/x", content: "x" }))).toContain(".parley");
     expect(await failure(run("write", { path: "big", content: "x".repeat(fileBytesMax + 1) }))).toContain("10 MiB");
-    expect(await filesOf(scope)).toEqual({ "d/x": "" });
+    expect(await filesOf(working.scope)).toEqual({ "d/x": "" });
   });
 
   test("a binary file says so, a long one is cut and says so", async () => {
-    await upload(t, scope, "bin", new Uint8Array([0x50, 0, 0xff]));
-    await upload(t, scope, "latin", new Uint8Array([0xe4, 0x20]));
+    await upload(t, working.scope, "bin", new Uint8Array([0x50, 0, 0xff]));
+    await upload(t, working.scope, "latin", new Uint8Array([0xe4, 0x20]));
     for (const path of ["bin", "latin"]) {
       const result = await run("read", { path });
       expect(result.content).toBeUndefined();
@@ -88,8 +70,8 @@ describe("read and write", () => {
       asked.push(path);
       return path.endsWith("SKILL.md") ? "# Skill" : null;
     };
-    const [withWorkspace] = workspaceTools(scope, readVirtual);
-    for (const tool of [withWorkspace, readTool({ ...scope, workspaceId: null }, readVirtual)]) {
+    const [withWorkspace] = workspaceTools(working.scope, readVirtual);
+    for (const tool of [withWorkspace, readTool({ ...working.scope, workspaceId: null }, readVirtual)]) {
       expect((await execute(tool, { path: "/.parley/ag/skills/sk/SKILL.md" })).content).toBe("# Skill");
       expect(await failure(execute(tool, { path: ".parley/ag/skills/sk/other" }))).toContain("There is no file");
       expect(await failure(execute(tool, { path: "a.txt" }))).toContain("There is no file");
@@ -100,10 +82,10 @@ describe("read and write", () => {
 
   test("a deleted workspace, and a foreign one, tell the model only that", async () => {
     const other = await h.tenant();
-    const foreign = { ...scope, tenantId: other.id };
-    await t.call("DELETE", `/v1/workspaces/${scope.workspaceId}`, { form: "b" });
+    const foreign = { ...working.scope, tenantId: other.id };
+    await t.call("DELETE", `/v1/workspaces/${working.scope.workspaceId}`, { form: "b" });
     const own = await newScope(h, t);
-    for (const on of [scope, { ...own, tenantId: other.id }, foreign]) {
+    for (const on of [working.scope, { ...own, tenantId: other.id }, foreign]) {
       for (const [name, input] of [
         ["read", { path: "a" }],
         ["write", { path: "a", content: "" }],
@@ -122,26 +104,26 @@ describe("edit", () => {
   test("replaces the one passage, to the character", async () => {
     await run("write", { path: "a", content: "\uFEFFone two three" });
     await run("edit", { path: "a", oldText: "two", newText: "$& $1 $$" });
-    expect(await filesOf(scope)).toEqual({ a: "\uFEFFone $& $1 $$ three" });
+    expect(await filesOf(working.scope)).toEqual({ a: "\uFEFFone $& $1 $$ three" });
     await run("edit", { path: "a", oldText: " three", newText: "" });
-    expect((await filesOf(scope)).a).toEndWith("$$");
+    expect((await filesOf(working.scope)).a).toEndWith("$$");
   });
 
   test("changes nothing when the passage is missing or there twice, or the file is none", async () => {
     await run("write", { path: "a", content: "aXaXa aaa" });
-    await upload(t, scope, "bin", new Uint8Array([0]));
+    await upload(t, working.scope, "bin", new Uint8Array([0]));
     expect(await failure(run("edit", { path: "a", oldText: "b", newText: "c" }))).toContain("does not occur");
     expect(await failure(run("edit", { path: "a", oldText: "aXa", newText: "c" }))).toContain("more than once");
     expect(await failure(run("edit", { path: "nope", oldText: "b", newText: "c" }))).toContain("There is no file");
     expect(await failure(run("edit", { path: "bin", oldText: "b", newText: "c" }))).toContain("binary");
-    expect((await filesOf(scope)).a).toBe("aXaXa aaa");
+    expect((await filesOf(working.scope)).a).toBe("aXaXa aaa");
   });
 
   test("edits made at once all count", async () => {
     const words = Array.from({ length: 8 }, (_, n) => `word${n};`);
     await run("write", { path: "a", content: words.join("") });
     await Promise.all(words.map((word) => run("edit", { path: "a", oldText: word, newText: word.toUpperCase() })));
-    expect((await filesOf(scope)).a).toBe(words.join("").toUpperCase());
+    expect((await filesOf(working.scope)).a).toBe(words.join("").toUpperCase());
   });
 });
 
@@ -185,7 +167,7 @@ describe("list, glob and grep", () => {
   test("glob: no pattern takes long", async () => {
     await h.sql`
       insert into workspace_files (workspace_id, path, content, size)
-      select ${scope.workspaceId}, repeat('a', 200) || n, '', 0 from generate_series(1, 2000) n`;
+      select ${working.scope.workspaceId}, repeat('a', 200) || n, '', 0 from generate_series(1, 2000) n`;
     const startedAt = performance.now();
     const outcomes = await Promise.all([
       run("glob", { pattern: `${"*a".repeat(400)}=` }).catch((error: Error) => error.message),
@@ -198,7 +180,7 @@ describe("list, glob and grep", () => {
   });
 
   test("grep: lines with their places; one file, a folder, binary files passed over", async () => {
-    await upload(t, scope, "bin", new Uint8Array([0, 0x54, 0x68]));
+    await upload(t, working.scope, "bin", new Uint8Array([0, 0x54, 0x68]));
     expect(await run("grep", { pattern: "^This .*\\.txt$" })).toEqual({
       matches: [{ path: "b.txt", line: 2, text: "This is b.txt" }],
     });
@@ -221,7 +203,7 @@ describe("list, glob and grep", () => {
   test("list: a workspace full of files is cut, and says so", async () => {
     await h.sql`
       insert into workspace_files (workspace_id, path, content, size)
-      select ${scope.workspaceId}, repeat('p', 100) || n, '', 0 from generate_series(1, 9000) n`;
+      select ${working.scope.workspaceId}, repeat('p', 100) || n, '', 0 from generate_series(1, 9000) n`;
     for (const [name, input] of [
       ["list", {}],
       ["glob", { pattern: "**" }],

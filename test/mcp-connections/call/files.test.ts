@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
-import { readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
 import { toolFileBytesMax, turnFilesBytesMax } from "../../../src/kernel/limits.ts";
+import { assembled } from "../../harness/assembled.ts";
 import { useTenant } from "../../harness/fixture.ts";
 import { makeAgent, makeProvider, userMessage } from "../../harness/seed.ts";
 import { messagesOf, type Played, play } from "../../harness/turns.ts";
@@ -59,19 +59,6 @@ async function agentOn(providerType: keyof typeof vendorWords, mode: "full" | "m
 const filesIn = (chunks: readonly { readonly type: string }[]) => chunks.filter(({ type }) => type === "file");
 const outputOf = ({ chunks }: Played) => chunks.find(({ type }) => type === "tool-output-available")?.output as string;
 const lastRequest = () => JSON.stringify(asked.at(-1)?.body);
-
-/** The message that a client of the AI SDK makes of a stream. */
-async function assembled(chunks: readonly object[]): Promise<unknown> {
-  const stream = new ReadableStream<UIMessageChunk>({
-    start(controller) {
-      for (const chunk of chunks) controller.enqueue(chunk as UIMessageChunk);
-      controller.close();
-    },
-  });
-  let last: UIMessage | null = null;
-  for await (const message of readUIMessageStream<UIMessage>({ stream })) last = message;
-  return JSON.parse(JSON.stringify(last));
-}
 
 const picture = {
   anthropic: { type: "image", source: { type: "base64", media_type: "image/png", data: png } },

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
+import type { UIMessage, UIMessageChunk } from "ai";
 import { newId } from "../../../src/kernel/ids.ts";
+import { assembled } from "../../harness/assembled.ts";
 import { useAgent } from "../../harness/fixture.ts";
 import { eventually } from "../../harness/harness.ts";
 import { afterTools, holdModel } from "../../harness/held-model.ts";
@@ -45,16 +46,8 @@ const chunksIn = (events: readonly LiveEvent[]) =>
 const typesIn = (events: readonly LiveEvent[]) => chunksIn(events).map(({ type }) => type);
 
 /** The message that a client has which begins anew with the first `start` of a joined stream, as the AI SDK's does. */
-async function assembled(events: readonly LiveEvent[]): Promise<UIMessage> {
-  const stream = new ReadableStream<UIMessageChunk>({
-    start: (controller) => {
-      for (const chunk of chunksIn(events)) controller.enqueue(chunk);
-      controller.close();
-    },
-  });
-  let last: UIMessage | null = null;
-  for await (const message of readUIMessageStream<UIMessage>({ stream })) last = message;
-  return JSON.parse(JSON.stringify(last));
+async function assembledOf(events: readonly LiveEvent[]): Promise<UIMessage> {
+  return (await assembled(chunksIn(events))) as UIMessage;
 }
 
 describe("a stream", () => {
@@ -102,7 +95,7 @@ describe("GET …/stream with a Last-Event-ID of a turn that has ended", () => {
     for (const [index, { id }] of anew.events.slice(0, -1).entries())
       expect((await restOf(sessionId, id ?? "")).events).toEqual(anew.events.slice(index + 1));
     expect((await restOf(sessionId, `${turnId}+stored:400`)).events).toEqual(anew.events);
-    expect(await assembled(anew.events)).toEqual(undecided(stored));
+    expect(await assembledOf(anew.events)).toEqual(undecided(stored));
     expect(anew.events.at(-1)?.data).toBe("[DONE]");
     const numbered = events.slice(0, -1);
     expect((await restOf(sessionId, numbered.at(-2)?.id ?? "")).events).toEqual(events.slice(-2));
@@ -156,7 +149,7 @@ describe("GET …/stream within a continuation", () => {
     const name = seen[0]?.id?.split(":")[0] ?? "";
     expect(name).toStartWith(`${continuationId}+`);
     expect(seen.map(({ id }) => id)).toEqual(seen.map((_, index) => `${name}:${index}`));
-    const whole = await assembled(seen);
+    const whole = await assembledOf(seen);
     expect(whole.id).toBe(asked.id);
     expect(whole.parts.map(({ type }) => type)).toEqual([
       "step-start",
@@ -198,7 +191,7 @@ describe("GET …/stream within a continuation", () => {
     const events = await joined.rest();
     await idle(h, sessionId);
     const stored = (await messagesOf(t, agent, sessionId))[1];
-    expect(await assembled(events)).toEqual(undecided(stored));
+    expect(await assembledOf(events)).toEqual(undecided(stored));
     const own = events.findIndex(({ data }) => (data as { type: string }).type === "tool-output-available");
     for (const [index, { id }] of events.slice(0, -1).entries()) {
       const rest = await restOf(id ?? "");
@@ -210,9 +203,9 @@ describe("GET …/stream within a continuation", () => {
     await forget(continuationId);
     const gone = await restOf(events[1]?.id ?? "");
     expect(gone[0]?.id).toBe(`${continuationId}+stored:0`);
-    expect(await assembled(gone)).toEqual(undecided(stored));
+    expect(await assembledOf(gone)).toEqual(undecided(stored));
     const anew = await restOf(events[own + 1]?.id ?? "");
-    expect(await assembled(anew)).toEqual(undecided(stored));
+    expect(await assembledOf(anew)).toEqual(undecided(stored));
   });
 
   const asks = 'text="First." tool=memory_save args={"text":"tea"} ;';
@@ -251,7 +244,7 @@ describe("GET …/stream within a continuation", () => {
     expect(await (await joinIt(`${turnId}:1`)).rest()).toEqual(events);
     await forget(continuationId);
     const gone = await (await joinIt(`${turnId}:1`)).rest();
-    expect((await assembled(gone)).parts).toEqual(undecided((await messagesOf(t, agent, sessionId))[1]).parts);
+    expect((await assembledOf(gone)).parts).toEqual(undecided((await messagesOf(t, agent, sessionId))[1]).parts);
   });
 
   test.each([
@@ -295,7 +288,7 @@ describe("GET …/stream within a continuation", () => {
     held.release();
     const events = await joined.rest();
     await idle(h, sessionId);
-    expect(await assembled(events)).toEqual(undecided((await messagesOf(t, agent, sessionId))[1]));
+    expect(await assembledOf(events)).toEqual(undecided((await messagesOf(t, agent, sessionId))[1]));
     for (const [index, { id }] of events.slice(0, -1).entries())
       expect(await (await joinIt(id)).rest()).toEqual(events.slice(index + 1));
     expect(await (await joinIt(`${turnId}:1`)).rest()).toEqual(events);

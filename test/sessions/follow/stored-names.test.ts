@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
+import type { UIMessage } from "ai";
 import { MemoryRelay } from "../../../src/kernel/relay/memory.ts";
+import { assembled } from "../../harness/assembled.ts";
 import { useTenant } from "../../harness/fixture.ts";
 import { eventually } from "../../harness/harness.ts";
 import { afterTools, heldMark, holdModel } from "../../harness/held-model.ts";
@@ -72,16 +73,8 @@ async function sceneAt(model: { readonly url: string }) {
 }
 
 const numbersOf = (events: readonly LiveEvent[]) => events.map(({ id }) => id?.split(":") ?? []);
-async function assembled(events: readonly LiveEvent[]): Promise<UIMessage> {
-  const stream = new ReadableStream<UIMessageChunk>({
-    start: (controller) => {
-      for (const { data } of events) if (data !== "[DONE]") controller.enqueue(data as unknown as UIMessageChunk);
-      controller.close();
-    },
-  });
-  let last: UIMessage | null = null;
-  for await (const message of readUIMessageStream<UIMessage>({ stream })) last = message;
-  return JSON.parse(JSON.stringify(last));
+async function assembledOf(events: readonly LiveEvent[]): Promise<UIMessage> {
+  return (await assembled(events.flatMap(({ data }) => (data === "[DONE]" ? [] : [data])))) as UIMessage;
 }
 /** No event of one of them is another event of the other. */
 function expectAgreement(seen: readonly LiveEvent[], others: readonly LiveEvent[]): void {
@@ -110,7 +103,7 @@ describe.skipIf(!inProcess)("a reader whose log was lost", () => {
     // What is stored may change with the other result, so who comes back begins anew.
     const anew = await comeBackWith(sessionId, own.at(2)?.id);
     expect(anew[0]?.data).toMatchObject({ type: "start" });
-    expect((await assembled(anew)).parts).toEqual((await answerOf(sessionId)).parts);
+    expect((await assembledOf(anew)).parts).toEqual((await answerOf(sessionId)).parts);
     await t.call("POST", path(sessionId, "/cancel"));
   });
 
@@ -125,7 +118,7 @@ describe.skipIf(!inProcess)("a reader whose log was lost", () => {
     relay.comeBack();
     const given = await lost.rest();
     expectAgreement(seen, given);
-    expect(await assembled(given)).toEqual(await answerOf(sessionId));
+    expect(await assembledOf(given)).toEqual(await answerOf(sessionId));
     const own = given.slice(0, -1);
     expect(numbersOf(own.slice(1))).toEqual(own.slice(1).map((_, index) => [`${turnId}+stored`, String(index + 1)]));
     for (const [index, { id }] of own.entries())
@@ -149,10 +142,10 @@ describe.skipIf(!inProcess)("a reader whose log was lost", () => {
     const given = await lost.rest();
     expectAgreement(seen, given);
     const stored = await answerOf(sessionId);
-    expect(await assembled(given)).toEqual(stored);
+    expect(await assembledOf(given)).toEqual(stored);
     const named = numbersOf(given.slice(0, -1));
     expect(named.map(([, number]) => number)).toEqual(named.map((_, index) => String(index)));
-    expect(await assembled(await comeBackWith(sessionId, given.at(-2)?.id))).toEqual(stored);
+    expect(await assembledOf(await comeBackWith(sessionId, given.at(-2)?.id))).toEqual(stored);
   });
 
   test("of which it had a part is told so under no number of the log, and misses nothing when it comes back", async () => {
@@ -169,6 +162,6 @@ describe.skipIf(!inProcess)("a reader whose log was lost", () => {
     const last = given.at(-2);
     expect(last?.id).toStartWith(`${turnId}+now:`);
     expect(last?.data).toMatchObject({ type: "error" });
-    expect(await assembled(await comeBackWith(sessionId, last?.id))).toEqual(await answerOf(sessionId));
+    expect(await assembledOf(await comeBackWith(sessionId, last?.id))).toEqual(await answerOf(sessionId));
   });
 });

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
+import { assembled } from "../../harness/assembled.ts";
 import { largePicture } from "../../harness/counting-tool.ts";
 import { eventually } from "../../harness/harness.ts";
-import { aftermathOf, processWaitMs, sharedRedisUrl, type Turn, textOf } from "../../harness/processes.ts";
+import { aftermathOf, processWaitMs, sharedRedisUrl, textOf } from "../../harness/processes.ts";
 import {
   allClosed,
   countStep,
@@ -21,19 +21,6 @@ import {
 import { expectFree, expectOneSequence, expectWhole } from "../../harness/turn-checks.ts";
 
 const testMs = 240_000;
-
-/** The message that a client of the AI SDK makes of a turn's stream. */
-async function assembled({ stream: { chunks } }: Turn): Promise<unknown> {
-  const stream = new ReadableStream<UIMessageChunk>({
-    start(controller) {
-      for (const chunk of chunks) controller.enqueue(chunk as unknown as UIMessageChunk);
-      controller.close();
-    },
-  });
-  let last: UIMessage | null = null;
-  for await (const message of readUIMessageStream<UIMessage>({ stream })) last = message;
-  return JSON.parse(JSON.stringify(last));
-}
 
 describe.skipIf(sharedRedisUrl === null)("a turn past its first step, whose worker is killed", () => {
   test.concurrent(
@@ -121,7 +108,7 @@ describe.skipIf(sharedRedisUrl === null)("a turn past its first step, whose work
         expect(beside?.map(({ type, url }) => [type, url === `data:image/png;base64,${largePicture}`])).toEqual([
           ["file", true],
         ]);
-        expect(await assembled(turn)).toEqual(answer);
+        expect<unknown>(await assembled(turn.stream.chunks)).toEqual(answer);
       }),
     testMs,
   );

@@ -1,10 +1,11 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { createOpenAI } from "@ai-sdk/openai";
-import { readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
+import type { UIMessageChunk } from "ai";
 import { chunksOf } from "../../../src/messages/to-chunks.ts";
 import { boundedModelFetch } from "../../../src/providers/bounds.ts";
 import { readUndocumented } from "../../contract/undocumented.ts";
 import { eventStream } from "../../harness/anthropic-events.ts";
+import { assembled } from "../../harness/assembled.ts";
 import { useTenant } from "../../harness/fixture.ts";
 import { eventually } from "../../harness/harness.ts";
 import { bothSides, onVendor } from "../../harness/model-sides.ts";
@@ -34,19 +35,6 @@ function agentOf(providerType: Vendor): Promise<string> {
   const agent = agents.get(providerType) ?? made();
   agents.set(providerType, agent);
   return agent;
-}
-
-/** The message that a client of the AI SDK makes of a stream, as JSON. */
-async function assembled(chunks: readonly object[]): Promise<UIMessage> {
-  const stream = new ReadableStream<UIMessageChunk>({
-    start(controller) {
-      for (const chunk of chunks) controller.enqueue(chunk as UIMessageChunk);
-      controller.close();
-    },
-  });
-  let last: UIMessage | null = null;
-  for await (const message of readUIMessageStream<UIMessage>({ stream, terminateOnError: false })) last = message;
-  return JSON.parse(JSON.stringify(last));
 }
 
 /** Words of vendors' books, none of which a reader or a message has. */

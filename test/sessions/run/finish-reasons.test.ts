@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
 import { closing, eventStream, opening, said, textOf } from "../../harness/anthropic-events.ts";
+import { assembled } from "../../harness/assembled.ts";
 import { useTenant } from "../../harness/fixture.ts";
 import { makeAgent, makeProvider, userMessage } from "../../harness/seed.ts";
 import { messagesOf, play, script } from "../../harness/turns.ts";
@@ -28,19 +28,6 @@ const vendor = startVendor(({ body }) =>
 );
 afterAll(() => vendor.stop());
 
-/** The message that a client of the AI SDK makes of a stream. */
-async function assembled(chunks: readonly object[]): Promise<UIMessage | null> {
-  const stream = new ReadableStream<UIMessageChunk>({
-    start(controller) {
-      for (const chunk of chunks) controller.enqueue(chunk as UIMessageChunk);
-      controller.close();
-    },
-  });
-  let last: UIMessage | null = null;
-  for await (const message of readUIMessageStream<UIMessage>({ stream })) last = message;
-  return last;
-}
-
 describe.each([
   ["openai", chat, { stop: "stop", length: "length", content_filter: "content-filter" }],
   ["custom", chat, { stop: "stop", length: "length", content_filter: "content-filter" }],
@@ -62,7 +49,7 @@ describe.each([
         const streamed = await play(t, agentId, null, { message: userMessage("x") }, { form });
         expect(streamed.chunks.at(-1)).toEqual({ type: "finish", finishReason, messageMetadata: { finishReason } });
         const stored = (await messagesOf(t, agentId, streamed.sessionId)).at(-1);
-        expect(JSON.parse(JSON.stringify(await assembled(streamed.chunks)))).toEqual(stored);
+        expect(await assembled(streamed.chunks)).toEqual(stored);
       }
   });
 });
