@@ -1,7 +1,7 @@
 import type postgres from "postgres";
 import { type AnySql, json, type Sql, type Tx } from "../kernel/database/client.ts";
 import { type IdOf, newId } from "../kernel/ids.ts";
-import { addDeliverJob } from "../sessions/run/hand-over.ts";
+import { addSendJobSql, lostSendsSql, waitsSql } from "../kernel/queue/outbox.ts";
 import { tellWebhooks } from "../webhooks/events.ts";
 import { type Delivery, enqueueDeliveriesAt } from "./deliveries.ts";
 import { claimMs, type MessageReceipt } from "./schema.ts";
@@ -40,9 +40,9 @@ export interface DeliveryClaim {
 export async function claimDelivery(sql: Sql, delivery: Delivery, workerId: string): Promise<DeliveryClaim | null> {
   const token = newId("request");
   const { count } = await sql`
-    update chat_deliveries set claim = ${token}, claim_worker = ${workerId},
+    update /* chat.claim */ chat_deliveries set claim = ${token}, claim_worker = ${workerId},
       claim_until = now() + ${claimMs} * interval '1 millisecond', updated_at = now()
-    where id = ${delivery.id} and status = 'pending' and attempt = ${delivery.attempt} and claim is null
+    where id = ${delivery.id} and ${waitsSql(sql, "chat.deliver")} and attempt = ${delivery.attempt}
       and json_array_length(receipts) = ${delivery.receipts.length}`;
   return count === 0 ? null : { deliveryId: delivery.id, token };
 }
@@ -75,7 +75,7 @@ export async function recordSendOutcome(sql: Sql, claim: DeliveryClaim, outcome:
     }
   };
   const update = sql`
-    update chat_deliveries set ${change()}, claim = null, claim_worker = null, claim_until = null, updated_at = now()
+    update /* chat.record */ chat_deliveries set ${change()}, claim = null, claim_worker = null, claim_until = null, updated_at = now()
     where id = ${claim.deliveryId} and claim = ${claim.token} and status = 'pending'`;
   if (outcome.kind === "ended") return (await failDeliveries(sql, update)).length > 0;
   return (await sql`${update}`).count > 0;
@@ -87,29 +87,26 @@ export async function failUnsentDelivery(sql: Sql, delivery: Delivery, diagnosti
     sql,
     sql`
     update chat_deliveries set status = 'failed', diagnostic = ${diagnostic}, updated_at = now()
-    where id = ${delivery.id} and status = 'pending' and attempt = ${delivery.attempt} and claim is null`,
+    where id = ${delivery.id} and ${waitsSql(sql, "chat.deliver")} and attempt = ${delivery.attempt}`,
   );
 }
 
 /** Deletes a pending delivery that has nothing to post. */
 export async function deleteEmptyDelivery(sql: Sql, id: IdOf<"chatDelivery">): Promise<void> {
-  await sql`delete from chat_deliveries where id = ${id} and status = 'pending' and claim is null`;
+  await sql`delete from chat_deliveries where id = ${id} and ${waitsSql(sql, "chat.deliver")}`;
 }
 
 /**
  * claimed → ambiguous, for claims whose worker is not among the living any more,
- * and for claims older than any send. Moves at most `rowsMax` and returns their ids.
+ * and for claims older than any send. Moves at most 500 and returns their ids.
  */
-export function markLostDeliveries(sql: AnySql, rowsMax: number): Promise<string[]> {
+export function markLostDeliveries(sql: AnySql): Promise<string[]> {
   return failDeliveries(
     sql,
     sql`
     update chat_deliveries set status = 'ambiguous', diagnostic = 'sender_lost', claim = null, claim_worker = null,
       claim_until = null, updated_at = now()
-    where id in (
-      select id from chat_deliveries d where status = 'pending' and claim is not null
-        and (claim_until < now() or not exists (select 1 from workers w where w.id = d.claim_worker))
-      limit ${rowsMax} for update skip locked)`,
+    where id in (${lostSendsSql(sql, "chat.deliver")})`,
   );
 }
 
@@ -150,7 +147,7 @@ export async function repairLockedDelivery(
       where id = ${id} returning *
     )
     select r.id, r.session_id, th.key as thread_id, r.connection_id, r.kind, r.status,
-      r.attempt, (${addDeliverJob(inner)}).id as job
+      r.attempt, (${addSendJobSql(inner, "chat.deliver")}).id as job
     from repaired r join chat_threads th on th.id = r.thread_id`;
   const { job, ...delivery } = row as { job: unknown };
   return delivery;
@@ -175,7 +172,7 @@ export async function insertNotice(inner: Tx, target: ReplyTarget, text: string)
         ${json(inner, [text])})
       returning thread_id, tenant_id
     )
-    select (${addDeliverJob(inner)}).id from inserted`;
+    select (${addSendJobSql(inner, "chat.deliver")}).id from inserted`;
 }
 
 /** Stores the messages that a reply is posted as, unless they are stored already. */

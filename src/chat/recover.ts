@@ -1,14 +1,13 @@
 import type { Ctx } from "../kernel/context.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import { hasLiveJobSql, jobKeySql } from "../kernel/queue/add-job.ts";
+import { enqueueDue, outboxStepRows } from "../kernel/queue/outbox.ts";
 import { reaperActions } from "../kernel/telemetry/metrics.ts";
-import { addDeliverJob, addInboxJob } from "../sessions/run/hand-over.ts";
+import { addInboxJob } from "../sessions/run/hand-over.ts";
 import { markLostDeliveries } from "./delivery-states.ts";
 import { eventsKeepHours } from "./schema.ts";
 
-/** Rows that one scan moves at most, so that a large backlog is processed in steps. */
-const stepRows = 500;
-/** What has waited this long without a job gets one. */
+/** A message that has waited this long without a job gets one. */
 const staleMs = 5_000;
 /** Events that one statement of the job `chat.sweep` deletes. */
 const sweepRows = 5_000;
@@ -20,30 +19,18 @@ const sweepRows = 5_000;
  * wait without a job get one.
  */
 export async function recoverChats({ sql, log }: Pick<Ctx, "sql" | "log">): Promise<void> {
-  const lost = await markLostDeliveries(sql, stepRows);
+  const lost = await markLostDeliveries(sql);
   if (lost.length > 0) reaperActions.inc({ action: "delivery_ambiguous" }, lost.length);
   for (const deliveryId of lost) log.warn({ deliveryId }, "a chat delivery whose sender is lost is ambiguous");
-  await sql`
-    with stranded as (
-      select distinct thread_id, tenant_id from chat_deliveries d where status = 'pending' and claim is null
-        and created_at < now() - ${staleMs} * interval '1 millisecond'
-        and coalesce(not_before, created_at) < now() - ${staleMs} * interval '1 millisecond' and ${jobless(sql, "chat.deliver")}
-      limit ${stepRows}
-    )
-    select (${addDeliverJob(sql)}).id from stranded`;
+  await enqueueDue(sql, "chat.deliver");
   await sql`
     with stranded as (
       select distinct d.thread_id, c.tenant_id from chat_inbox d join chat_threads th on th.id = d.thread_id
         join chat_connections c on c.id = th.connection_id
-      where d.created_at < now() - ${staleMs} * interval '1 millisecond' and ${jobless(sql, "chat.inbox")}
-      limit ${stepRows}
+      where d.created_at < now() - ${staleMs} * interval '1 millisecond' and not ${hasLiveJobSql(sql, jobKeySql(sql, "chat.inbox", sql`d.thread_id`))}
+      limit ${outboxStepRows}
     )
     select (${addInboxJob(sql)}).id from stranded`;
-}
-
-/** The SQL of: no job that will still run has this thread's key. */
-function jobless(sql: AnySql, name: "chat.deliver" | "chat.inbox") {
-  return sql`not ${hasLiveJobSql(sql, jobKeySql(sql, name, sql`d.thread_id`))}`;
 }
 
 /** The job `chat.sweep`: deletes events that no platform repeats any more. */

@@ -1,16 +1,14 @@
 import type { Ctx } from "../kernel/context.ts";
 import { isUnavailable } from "../kernel/database/failure.ts";
 import { retryWhileUnavailable } from "../kernel/database/retry.ts";
-import { addJob } from "../kernel/queue/add-job.ts";
 import type { JobPayloads } from "../kernel/queue/catalogue.ts";
+import { sendInSteps } from "../kernel/queue/outbox.ts";
 import { openMerchantAccount } from "./connect.ts";
 import { reportOf } from "./events.ts";
 import { type BillingProvider, deliverTimeoutMs } from "./provider.ts";
 import { type ClaimedEvent, claimDue, failDisconnected, pauseConnection, recordReceipts } from "./states.ts";
 import { deleteUnneededCredential, findMerchantConnection } from "./store.ts";
 
-/** A job delivers for this long, then another job goes on, so that a worker that shuts down need not wait for a backlog. */
-const deliverRunMs = 10_000;
 /** While the database is unavailable, writing a receipt is tried for this long; then its event becomes uncertain. */
 const receiptTryMs = 60_000;
 
@@ -25,26 +23,21 @@ export async function deliverEvents(
   payload: JobPayloads["merchant.deliver"],
 ): Promise<void> {
   const { connectionId } = payload;
-  const expiresAt = Date.now() + deliverRunMs;
-  while (Date.now() < expiresAt) {
+  await sendInSteps(ctx.sql, "merchant.deliver", payload, async () => {
     const connection = await findMerchantConnection(ctx.sql, connectionId);
-    if (connection === null) return;
-    if (!connection.retired && connection.status === "disconnected") {
-      if ((await failDisconnected(ctx.sql, connectionId)) === 0) return;
-      continue;
-    }
-    if (connection.sealedCredential.byteLength === 0) return;
+    if (connection === null) return "done";
+    if (!connection.retired && connection.status === "disconnected")
+      return (await failDisconnected(ctx.sql, connectionId)) === 0 ? "done" : "more";
+    if (connection.sealedCredential.byteLength === 0) return "done";
     const billing = openMerchantAccount(ctx, connection, deliverTimeoutMs);
     const { batchMax, eventAgeMaxMs } = billing;
     const claim = await claimDue(ctx.sql, { connectionId, workerId, limit: batchMax, ageMaxMs: eventAgeMaxMs });
     const reached = await deliverBatch(ctx, billing, claim.events);
-    if (!reached) return pauseConnection(ctx.sql, connectionId);
-    if (!claim.more) {
-      if (connection.retired) await deleteUnneededCredential(ctx.sql, connectionId);
-      return;
-    }
-  }
-  await addJob(ctx.sql, "merchant.deliver", payload);
+    if (!reached) await pauseConnection(ctx.sql, connectionId);
+    if (reached && claim.more) return "more";
+    if (reached && connection.retired) await deleteUnneededCredential(ctx.sql, connectionId);
+    return "done";
+  });
 }
 
 /** Sends one batch and writes its receipts. Returns false when the provider could not be reached. */

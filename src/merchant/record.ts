@@ -2,8 +2,7 @@ import type postgres from "postgres";
 import type { AnySql } from "../kernel/database/client.ts";
 import { newId } from "../kernel/ids.ts";
 import { fallbackModelsMax } from "../kernel/limits.ts";
-import { hasLiveJobSql } from "../kernel/queue/add-job.ts";
-import { addMerchantDeliverJob, deliverJobKey } from "./states.ts";
+import { addSendJobSql, hasSendJobSql } from "../kernel/queue/outbox.ts";
 
 /** Models that one turn may use: an agent's own, and its fallbacks. */
 const modelsPerTurnMax = 1 + fallbackModelsMax;
@@ -50,8 +49,8 @@ export function billEndedTurn(sql: AnySql, { known, model, providerType, eventId
       on conflict (turn_id, place) do nothing
       returning connection_id, tenant_id, status
     ), enqueued as (
-      select (${addMerchantDeliverJob(sql)}).id from billed
-      where status = 'pending' and not ${hasLiveJobSql(sql, deliverJobKey(sql))}
+      select (${addSendJobSql(sql, "merchant.deliver")}).id from billed
+      where status = 'pending' and not ${hasSendJobSql(sql, "merchant.deliver")}
     )`;
 }
 

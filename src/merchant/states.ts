@@ -1,7 +1,8 @@
+import type postgres from "postgres";
 import { type AnySql, json, type Sql } from "../kernel/database/client.ts";
 import { ApiError } from "../kernel/errors.ts";
 import type { IdOf } from "../kernel/ids.ts";
-import { addJobSql, jobKeySql } from "../kernel/queue/add-job.ts";
+import { addSendJobSql, dueSql, growingPauseSql, lostSendsSql, outboxStepRows } from "../kernel/queue/outbox.ts";
 import { eventColumns, getUsageEvent, showUsageEvent, type UsageEvent, type UsageEventRow } from "./events.ts";
 import type { UsageReceipt } from "./provider.ts";
 
@@ -30,10 +31,6 @@ const retryPauseMinMs = 4_000;
 const retryPauseMaxMs = 60 * 60 * 1000;
 /** Automatic delivery ends after this long; then a person decides. */
 const retryForHours = 24;
-/** A send has ended after this long even if its worker lives. */
-const sendMaxMs = 180_000;
-/** Rows moved in one step. */
-const stepRows = 500;
 
 /** An event that a worker has claimed to send; attempt and generation say which send a receipt belongs to. */
 export type ClaimedEvent = UsageEventRow & { readonly customerId: string };
@@ -50,20 +47,17 @@ export async function claimDue(
   sql: Sql,
   { connectionId, workerId, limit, ageMaxMs }: ClaimRequest,
 ): Promise<EventClaim> {
+  const isOld = sql`coalesce(e.occurred_at < now() - ${ageMaxMs}::float8 * interval '1 millisecond', false)`;
+  const isPaused = sql`exists (select 1 from merchant_connections where id = ${connectionId} and paused_until > now())`;
+  const places = sql`case when ${isPaused} then 0 else ${limit}::int end`;
   const rows = await sql<(ClaimedEvent & { due: number })[]>`
-    with due as materialized (
-      select id, coalesce(occurred_at < now() - ${ageMaxMs}::float8 * interval '1 millisecond', false) as old
-      from merchant_events
-      where connection_id = ${connectionId} and status = 'pending' and sending_by is null and next_attempt_at <= now()
-        and not exists (select 1 from merchant_connections where id = ${connectionId} and paused_until > now())
-      order by next_attempt_at, id limit ${limit} for update skip locked
-    ), expired as (
+    with /* merchant.claim */ due as materialized (${dueSql(sql, "merchant.deliver", connectionId, places)}), expired as (
       update merchant_events e set status = 'expired', last_error_code = 'too_old', next_attempt_at = null
-      from due where e.id = due.id and due.old
+      from due where e.id = due.id and ${isOld}
     ), claimed as (
       update merchant_events e set sending_by = ${workerId}, attempt_count = e.attempt_count + 1,
         last_attempt_at = now(), trying_since = coalesce(e.trying_since, now())
-      from due where e.id = due.id and not due.old and e.customer_id is not null
+      from due where e.id = due.id and not ${isOld} and e.customer_id is not null
       returning ${eventColumns(sql)}
     )
     select claimed.*, counted.due from (select count(*)::int as due from due) counted left join claimed on true`;
@@ -95,8 +89,16 @@ export async function recordReceipts(
     generation: event.attemptGeneration,
     ...receipts[index],
   }));
+  const isOver = sql`e.trying_since < now() - ${retryForHours} * interval '1 hour'`;
+  const pause = growingPauseSql(sql, {
+    since: sql`e.trying_since`,
+    share: 0.5,
+    asked: sql`coalesce(receipt."retryAfterMs", 0)`,
+    minMs: retryPauseMinMs,
+    maxMs: retryPauseMaxMs,
+  });
   await sql`
-    with receipt as (
+    with /* merchant.record */ receipt as (
       select * from json_to_recordset(${json(sql, rows)})
         as r (id text, attempt int, generation int, outcome text, code text, "retryAfterMs" float8)
     )
@@ -105,20 +107,11 @@ export async function recordReceipts(
       status = case receipt.outcome when 'later' then 'pending' else receipt.outcome end,
       last_error_code = receipt.code,
       accepted_at = case receipt.outcome when 'accepted' then now() end,
-      workflow_issue = case when receipt.outcome = 'later' and ${isOver(sql)} then 'automatic_delivery_ended' end,
-      next_attempt_at = case when receipt.outcome = 'later' and not ${isOver(sql)} then now() + ${pause(sql)} end
+      workflow_issue = case when receipt.outcome = 'later' and ${isOver} then 'automatic_delivery_ended' end,
+      next_attempt_at = case when receipt.outcome = 'later' and not ${isOver} then now() + ${pause} end
     from receipt
     where e.id = receipt.id and e.attempt_count = receipt.attempt and e.attempt_generation = receipt.generation
       and (e.sending_by is not null or e.status = 'uncertain')`;
-}
-
-function isOver(sql: AnySql) {
-  return sql`e.trying_since < now() - ${retryForHours} * interval '1 hour'`;
-}
-
-function pause(sql: AnySql) {
-  return sql`interval '1 millisecond' * least(${retryPauseMaxMs}, greatest(${retryPauseMinMs},
-    extract(epoch from now() - e.trying_since) * 1000 / 2, coalesce(receipt."retryAfterMs", 0)))`;
 }
 
 /** Pauses the deliveries of a connection whose provider could not be reached, so that one delivery finds that out, not one for each event. */
@@ -132,23 +125,15 @@ export async function pauseConnection(sql: AnySql, connectionId: string): Promis
 export async function failDisconnected(sql: AnySql, connectionId: string): Promise<number> {
   const { count } = await sql`
     update merchant_events set status = 'failed', last_error_code = 'connection_disconnected', next_attempt_at = null
-    where id in (
-      select id from merchant_events
-      where connection_id = ${connectionId} and status = 'pending' and sending_by is null and next_attempt_at <= now()
-      order by next_attempt_at, id limit ${stepRows} for update skip locked)`;
+    where id in (${dueSql(sql, "merchant.deliver", connectionId, sql`${outboxStepRows}`)})`;
   return count;
 }
 
 /** Moves sends whose worker is lost, or whose end is overdue, to `uncertain`, because nobody knows whether they arrived; at most 500. Returns how many. */
 export async function markLostEvents(sql: AnySql): Promise<number> {
   const { count } = await sql`
-    update merchant_events set status = 'uncertain', sending_by = null, last_error_code = 'worker_lost', next_attempt_at = null
-    where id in (
-      select id from merchant_events e
-      where sending_by is not null and (
-        last_attempt_at < now() - ${sendMaxMs} * interval '1 millisecond'
-        or not exists (select 1 from workers w where w.id = e.sending_by))
-      order by last_attempt_at limit ${stepRows} for update skip locked)`;
+    update /* merchant.lost */ merchant_events set status = 'uncertain', sending_by = null, last_error_code = 'worker_lost', next_attempt_at = null
+    where id in (${lostSendsSql(sql, "merchant.deliver")})`;
   return count;
 }
 
@@ -158,21 +143,8 @@ export async function markLostEvents(sql: AnySql): Promise<number> {
  * `merchant_event_state`.
  */
 export function retryUsageEvent(sql: AnySql, tenantId: string, id: IdOf<"merchantEvent">): Promise<UsageEvent> {
-  return moved(
-    sql,
-    tenantId,
-    id,
-    () => sql<UsageEventRow[]>`
-    with moved as (
-      update merchant_events e set status = 'pending', ${resetAttempts(sql)}
-      where id = ${id} and tenant_id = ${tenantId}
-        and (status in ('failed', 'uncertain') or (status = 'pending' and workflow_issue is not null))
-      returning ${eventColumns(sql)}
-    ), enqueued as materialized (
-      select (${addMerchantDeliverJob(sql)}).id from (select connection_id, ${tenantId}::text as tenant_id from moved) m
-    )
-    select moved.* from moved, enqueued`,
-  );
+  const isOpen = sql`(e.status in ('failed', 'uncertain') or (e.status = 'pending' and e.workflow_issue is not null))`;
+  return moved(sql, tenantId, id, sql`status = 'pending', ${resetAttempts(sql)}`, isOpen, { sends: true });
 }
 
 /**
@@ -181,41 +153,21 @@ export function retryUsageEvent(sql: AnySql, tenantId: string, id: IdOf<"merchan
  * current one where that is the same account. Throws 404, 409 `merchant_event_state`.
  */
 export function releaseUsageEvent(sql: AnySql, tenantId: string, id: IdOf<"merchantEvent">): Promise<UsageEvent> {
-  return moved(
-    sql,
-    tenantId,
-    id,
-    () => sql<UsageEventRow[]>`
-    with bound as materialized (
-      select b.customer_id from merchant_events e
-      join merchant_connections own on own.id = e.connection_id
+  const customer = sql`(
+      select b.customer_id from merchant_connections own
       join merchant_connections c on c.id = own.id or (c.tenant_id = own.tenant_id and c.retired_at is null
         and (c.provider, c.environment, c.merchant_account_id) = (own.provider, own.environment, own.merchant_account_id))
       join merchant_bindings b on b.connection_id = c.id and b.user_id = e.user_id
-      where e.id = ${id} and e.tenant_id = ${tenantId}
-      order by c.retired_at is null desc limit 1
-    ), moved as (
-      update merchant_events e set status = 'pending', customer_id = bound.customer_id, ${resetAttempts(sql)}
-      from bound where e.id = ${id} and e.tenant_id = ${tenantId} and e.status = 'unmapped'
-      returning ${eventColumns(sql)}
-    ), enqueued as materialized (
-      select (${addMerchantDeliverJob(sql)}).id from (select connection_id, ${tenantId}::text as tenant_id from moved) m
-    )
-    select moved.* from moved, enqueued`,
-  );
+      where own.id = e.connection_id
+      order by c.retired_at is null desc limit 1)`;
+  const change = sql`status = 'pending', customer_id = ${customer}, ${resetAttempts(sql)}`;
+  return moved(sql, tenantId, id, change, sql`e.status = 'unmapped' and ${customer} is not null`, { sends: true });
 }
 
 /** `POST /v1/merchant-usage-events/:id/discard`: the event is never sent. Throws 404, 409 `merchant_event_state`. */
 export function discardUsageEvent(sql: AnySql, tenantId: string, id: IdOf<"merchantEvent">): Promise<UsageEvent> {
-  return moved(
-    sql,
-    tenantId,
-    id,
-    () => sql<UsageEventRow[]>`
-    update merchant_events e set status = 'discarded', next_attempt_at = null
-    where id = ${id} and tenant_id = ${tenantId} and status in ('failed', 'unmapped', 'uncertain')
-    returning ${eventColumns(sql)}`,
-  );
+  const change = sql`status = 'discarded', next_attempt_at = null`;
+  return moved(sql, tenantId, id, change, sql`e.status in ('failed', 'unmapped', 'uncertain')`, { sends: false });
 }
 
 function resetAttempts(sql: AnySql) {
@@ -223,24 +175,25 @@ function resetAttempts(sql: AnySql) {
     workflow_issue = null, last_error_code = null`;
 }
 
+/** Changes an event that is in one of the states that this move leaves; with `sends` in one statement with the job that sends it. */
 async function moved(
   sql: AnySql,
   tenantId: string,
   id: IdOf<"merchantEvent">,
-  move: () => PromiseLike<UsageEventRow[]>,
+  change: postgres.Fragment,
+  isLeft: postgres.Fragment,
+  { sends }: { readonly sends: boolean },
 ): Promise<UsageEvent> {
-  const [row] = await move();
+  const [row] = await sql<UsageEventRow[]>`
+    with moved as (
+      update merchant_events e set ${change}
+      where e.id = ${id} and e.tenant_id = ${tenantId} and ${isLeft} returning ${eventColumns(sql)}
+    ), enqueued as materialized (
+      select (${addSendJobSql(sql, "merchant.deliver")}).id
+      from (select connection_id, ${tenantId}::text as tenant_id from moved where ${sends}) sent
+    )
+    select moved.*, (select count(*) from enqueued) as jobs from moved`;
   if (row !== undefined) return showUsageEvent(row);
   await getUsageEvent(sql, tenantId, id);
   throw new ApiError("merchant_event_state");
-}
-
-/** Returns the SQL of a delivery job's key, for a query whose rows have `connection_id`. */
-export function deliverJobKey(sql: AnySql) {
-  return sql`(${jobKeySql(sql, "merchant.deliver", sql`connection_id`)})`;
-}
-
-/** Returns the SQL that adds the job that delivers a connection's events, for a query whose rows have `connection_id` and `tenant_id`. At most one job of a connection waits. */
-export function addMerchantDeliverJob(sql: AnySql) {
-  return addJobSql(sql, "merchant.deliver", { connectionId: sql`connection_id`, tenantId: sql`tenant_id` });
 }

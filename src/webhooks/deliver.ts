@@ -2,8 +2,8 @@ import { sleep } from "../kernel/async/wait.ts";
 import type { Ctx } from "../kernel/context.ts";
 import { isUnavailable } from "../kernel/database/failure.ts";
 import { retryWhileUnavailable } from "../kernel/database/retry.ts";
-import { addJob } from "../kernel/queue/add-job.ts";
 import type { JobPayloads } from "../kernel/queue/catalogue.ts";
+import { sendInSteps } from "../kernel/queue/outbox.ts";
 import { webhookAttempts } from "../kernel/telemetry/metrics.ts";
 import { claimDeliveries, recordAttempts, type SentDelivery } from "./delivery-states.ts";
 import { eraseDeliveriesOf } from "./purge.ts";
@@ -11,8 +11,6 @@ import { sendsAtOnceMax } from "./schema.ts";
 import { sendDelivery } from "./send.ts";
 import { findWebhook } from "./store.ts";
 
-/** A job sends for this long, then another job goes on, so that other tenants' jobs come in between. */
-const deliverRunMs = 10_000;
 /**
  * After it has sent what was due a job looks once more, so much later, in milliseconds: where events come thick and
  * fast, it sends those too, and their statements add no job.
@@ -28,17 +26,19 @@ const recordTryMs = 30_000;
  */
 export async function deliverWebhook(ctx: Ctx, workerId: string, payload: JobPayloads["webhook.deliver"]) {
   const { sql, log } = ctx;
-  const expiresAt = Date.now() + deliverRunMs;
   let lingers = false;
-  while (Date.now() < expiresAt) {
+  await sendInSteps(sql, "webhook.deliver", payload, async () => {
     const webhook = await findWebhook(sql, payload.webhookId);
-    if (webhook === null) return eraseDeliveriesOf(sql, payload.webhookId);
+    if (webhook === null) {
+      await eraseDeliveriesOf(sql, payload.webhookId);
+      return "done";
+    }
     const claimed = await claimDeliveries(sql, { webhookId: webhook.id, workerId, limit: sendsAtOnceMax });
     if (claimed.length === 0) {
-      if (!lingers) return;
+      if (!lingers) return "done";
       lingers = false;
       await sleep(lingerMs);
-      continue;
+      return "more";
     }
     lingers = true;
     const sent = await Promise.all(claimed.map((delivery) => sendDelivery(ctx, webhook, delivery)));
@@ -50,9 +50,9 @@ export async function deliverWebhook(ctx: Ctx, workerId: string, payload: JobPay
     const { id: webhookId, tenantId } = webhook;
     if (disabled) log.warn({ tenantId, webhookId }, "a webhook that only failed for 72 h was disabled");
     // Recovery adds a job once the pause is over.
-    if (!sent.some(isDelivered)) return;
-  }
-  await addJob(sql, "webhook.deliver", payload);
+    if (!sent.some(isDelivered)) return "done";
+    return "more";
+  });
 }
 
 function isDelivered({ attempt }: SentDelivery): boolean {

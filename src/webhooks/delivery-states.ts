@@ -4,9 +4,16 @@ import { type AnySql, json, type Sql, type Tx } from "../kernel/database/client.
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { type IdOf, newId } from "../kernel/ids.ts";
-import { hasLiveJobSql } from "../kernel/queue/add-job.ts";
+import {
+  addSendJobSql,
+  dueSql,
+  growingPauseSql,
+  hasSendJobSql,
+  lostSendsSql,
+  outboxStepRows,
+  waitsSql,
+} from "../kernel/queue/outbox.ts";
 import { type WebhookAttempt, type WebhookDeliveryRow, webhookDeliveryColumns } from "./deliveries.ts";
-import { addWebhookJob, webhookJobKey } from "./events.ts";
 import {
   attemptPauseMaxMs,
   attemptPauseMinMs,
@@ -41,10 +48,6 @@ import {
  * only failed for 72 h.
  */
 
-/** A send has ended after this long even if its worker lives, in milliseconds. */
-const sendMaxMs = 60_000;
-/** Rows moved in one step. */
-const stepRows = 500;
 /** The first attempt fails a little after its event, and the last may fail sooner: so much earlier than a delivery's time is over, a webhook's is. */
 const disableSlackMinutes = 1;
 
@@ -59,14 +62,10 @@ interface DeliveryClaim {
 /** Claims due deliveries of an enabled webhook for a worker to send, those that have waited longest first. */
 export function claimDeliveries(sql: Sql, { webhookId, workerId, limit }: DeliveryClaim) {
   return sql<WebhookDeliveryRow[]>`
-    with open as materialized (
+    with /* webhook.claim */ open as materialized (
       select case when failing_since is null then ${limit}::int else 1 end as places from webhooks
       where id = ${webhookId} and enabled and (paused_until > now()) is not true
-    ), due as materialized (
-      select id from webhook_deliveries
-      where webhook_id = ${webhookId} and status = 'pending' and sending_by is null and next_attempt_at <= now()
-      order by next_attempt_at, id limit coalesce((select places from open), 0) for update skip locked
-    )
+    ), due as materialized (${dueSql(sql, "webhook.deliver", webhookId, sql`coalesce((select places from open), 0)`)})
     update webhook_deliveries d set sending_by = ${workerId}, attempt_count = d.attempt_count + 1, last_attempt_at = now()
     from due where d.id = due.id returning ${webhookDeliveryColumns(sql)}`;
 }
@@ -79,10 +78,7 @@ export interface SentDelivery {
   readonly retryAfterMs: number;
 }
 
-/**
- * Writes what came of claimed deliveries of one webhook. What belongs to an earlier claim changes nothing. Returns
- * whether the webhook was disabled by it.
- */
+/** Writes what came of claimed deliveries of one webhook. What belongs to an earlier claim changes nothing. Returns whether the webhook was disabled by it. */
 export async function recordAttempts(
   sql: Sql,
   webhookId: IdOf<"webhook">,
@@ -95,7 +91,7 @@ export async function recordAttempts(
   });
   if (rows.some(({ good }) => good)) {
     await sql`
-      with ${recordedSql(sql, rows, workerId)}
+      with /* webhook.record */ ${recordedSql(sql, rows, workerId)}
       update webhooks set failing_since = null, paused_until = null
       where id = ${webhookId} and (failing_since is not null or paused_until is not null) and exists (select 1 from recorded)`;
     return { disabled: false };
@@ -115,10 +111,14 @@ export async function recordAttempts(
 function recordedSql(sql: AnySql, rows: readonly object[], workerId: string) {
   const isOver = sql`d.trying_since <= now() - make_interval(hours => ${retryForHours})`;
   const ends = sql`(result.good or ${isOver})`;
+  const pause = growingPauseSql(sql, {
+    since: sql`d.trying_since`,
+    asked: sql`result."retryAfterMs"`,
+    minMs: attemptPauseMinMs,
+    maxMs: attemptPauseMaxMs,
+  });
   // At the end of its time a delivery is tried once more.
-  const next = sql`least(d.trying_since + make_interval(hours => ${retryForHours}), now() + interval '1 millisecond' * greatest(
-      ${attemptPauseMinMs}, least(${attemptPauseMaxMs}, extract(epoch from now() - d.trying_since) * 1000),
-      least(${attemptPauseMaxMs}, result."retryAfterMs")))`;
+  const next = sql`least(d.trying_since + make_interval(hours => ${retryForHours}), now() + ${pause})`;
   return sql`result as (
       select * from json_to_recordset(${json(sql, rows)})
         as r (id text, number int, good boolean, attempt jsonb, "retryAfterMs" float8)
@@ -145,11 +145,15 @@ async function recordFailing(
     code: "only_failures",
     message: `Every attempt of the last ${retryForHours} hours failed, the last one ${how}.`,
   };
+  const pause = growingPauseSql(inner, {
+    since: inner`coalesce(w.failing_since, now())`,
+    share: 0.5,
+    minMs: failingPauseMinMs,
+    maxMs: failingPauseMaxMs,
+  });
   const [row] = await inner<{ tenantId: string; disabled: boolean }[]>`
-    with ${recorded}
-    update webhooks w set failing_since = coalesce(w.failing_since, now()),
-      paused_until = now() + interval '1 millisecond' * greatest(${failingPauseMinMs}, least(${failingPauseMaxMs},
-        extract(epoch from now() - coalesce(w.failing_since, now())) * 1000 / 2)),
+    with /* webhook.failing */ ${recorded}
+    update webhooks w set failing_since = coalesce(w.failing_since, now()), paused_until = now() + ${pause},
       enabled = coalesce(not ${isOver}, true), disabled_reason = case when ${isOver} then ${json(inner, reason)}::json end,
       updated_at = case when ${isOver} then now() else w.updated_at end
     where w.id = ${webhookId} and w.enabled and exists (select 1 from recorded)
@@ -160,13 +164,7 @@ async function recordFailing(
 /** sending → pending, for sends whose worker is lost or whose end is overdue; at most 500. Returns how many. */
 export async function releaseLostSends(sql: AnySql): Promise<number> {
   const { count } = await sql`
-    update webhook_deliveries set sending_by = null
-    where id in (
-      select id from webhook_deliveries d
-      where sending_by is not null and (
-        last_attempt_at < now() - ${sendMaxMs} * interval '1 millisecond'
-        or not exists (select 1 from workers w where w.id = d.sending_by))
-      order by last_attempt_at limit ${stepRows} for update skip locked)`;
+    update /* webhook.lost */ webhook_deliveries set sending_by = null where id in (${lostSendsSql(sql, "webhook.deliver")})`;
   return count;
 }
 
@@ -177,14 +175,14 @@ export async function expireDeliveries(sql: AnySql): Promise<number> {
     with old as materialized (
       select d.id from webhooks w cross join lateral (
         select d.id from webhook_deliveries d
-        where d.webhook_id = w.id and d.status = 'pending' and d.sending_by is null
+        where d.webhook_id = w.id and ${waitsSql(sql, "webhook.deliver")}
           and d.trying_since < now() - make_interval(hours => ${retryForHours})
-        limit ${stepRows}
+        limit ${outboxStepRows}
       ) d
-      where not w.enabled limit ${stepRows}
+      where not w.enabled limit ${outboxStepRows}
     )
     update webhook_deliveries d set status = 'failed', next_attempt_at = null, finished_at = now()
-    from old where d.id = old.id and d.status = 'pending' and d.sending_by is null`;
+    from old where d.id = old.id and ${waitsSql(sql, "webhook.deliver")}`;
   return count;
 }
 
@@ -202,7 +200,7 @@ export async function retryWebhookDelivery(
       update webhook_deliveries d set status = 'pending', trying_since = now(), next_attempt_at = now(), finished_at = null
       where d.id = ${id} and d.webhook_id = ${webhookId} returning ${webhookDeliveryColumns(inner)}
     ), enqueued as (
-      select (${addWebhookJob(inner)}).id from retried where not ${hasLiveJobSql(inner, webhookJobKey(inner))}
+      select (${addSendJobSql(inner, "webhook.deliver")}).id from retried where not ${hasSendJobSql(inner, "webhook.deliver")}
     )
     select retried.*, (select count(*) from enqueued) as jobs from retried`;
   if (row === undefined) throw new ApiError("not_found");

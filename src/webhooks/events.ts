@@ -1,7 +1,7 @@
 import type postgres from "postgres";
 import type { AnySql } from "../kernel/database/client.ts";
 import { newIdSql } from "../kernel/database/new-id-sql.ts";
-import { addJobSql, hasLiveJobSql, jobKeySql } from "../kernel/queue/add-job.ts";
+import { addSendJobSql, hasSendJobSql } from "../kernel/queue/outbox.ts";
 
 /** What webhooks are told of. */
 export const webhookEventTypes = [
@@ -43,8 +43,8 @@ export function tellWebhooks(sql: AnySql, events: readonly EventRows[]): postgre
       from (${rows}) told join webhooks w on w.tenant_id = told.tenant_id and w.enabled and told.type = any(w.events)
       returning webhook_id, tenant_id
     ), webhook_enqueued as (
-      select (${addWebhookJob(sql)}).id from (select distinct webhook_id, tenant_id from webhook_told order by webhook_id) told
-      where not ${hasLiveJobSql(sql, webhookJobKey(sql))}
+      select (${addSendJobSql(sql, "webhook.deliver")}).id from (select distinct webhook_id, tenant_id from webhook_told order by webhook_id) told
+      where not ${hasSendJobSql(sql, "webhook.deliver")}
     )`;
 }
 
@@ -58,16 +58,6 @@ function selectEvents(sql: AnySql, { type, from, tenantId, ids, status }: EventR
     ([name, id], index) => sql`${index === 0 ? sql`` : sql`, `}${literal(sql, name)}, ${id}`,
   );
   return sql`select ${literal(sql, type)}::text as type, ${tenantId} as tenant_id, json_build_object(${fields}) as ids, ${status} as status from ${from}`;
-}
-
-/** Returns the SQL that adds the job that sends a webhook's deliveries, for a query whose rows have `webhook_id` and `tenant_id`. */
-export function addWebhookJob(sql: AnySql) {
-  return addJobSql(sql, "webhook.deliver", { webhookId: sql`webhook_id`, tenantId: sql`tenant_id` });
-}
-
-/** Returns the SQL of that job's key. */
-export function webhookJobKey(sql: AnySql) {
-  return sql`(${jobKeySql(sql, "webhook.deliver", sql`webhook_id`)})`;
 }
 
 /** A word of this source as a literal: as a parameter it would have no type in `json_build_object`. */
