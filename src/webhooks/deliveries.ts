@@ -75,11 +75,21 @@ export async function listWebhookDeliveries(
   const list = JSON.stringify(["webhook-deliveries", webhookId, status ?? null]);
   const place = readTimeCursor(list, cursor);
   const rows = await sql<(WebhookDeliveryRow & TimePlace)[]>`
-    select ${webhookDeliveryColumns(sql)}, ${placeInTime(sql, "d.occurred_at")} from webhook_deliveries d
+    select ${webhookDeliveryColumns(sql)}, ${placeInTime(sql, "d.occurred_at")}, ${triedNextAt(sql)} as next_attempt_at
+    from webhook_deliveries d
     where d.webhook_id = ${webhookId} ${status === undefined ? sql`` : sql`and d.status = ${status}`}
       ${olderThan(sql, place, "d.occurred_at", "d.id")}
     order by d.occurred_at desc, d.id desc limit ${limit + 1}`;
   return timePage(list, rows, limit, showWebhookDelivery);
+}
+
+/**
+ * Returns the SQL of when a delivery is tried next at the earliest: not before its webhook's own pause is over, and not at all
+ * while that is disabled. It is never in the past; what is due is sent now.
+ */
+function triedNextAt(sql: AnySql) {
+  return sql`case when d.status = 'pending' then (
+      select greatest(d.next_attempt_at, w.paused_until, now()) from webhooks w where w.id = d.webhook_id and w.enabled) end`;
 }
 
 /** Throws 404 unless the webhook has this delivery. */

@@ -45,7 +45,7 @@ import {
  * webhook that is disabled.
  *
  * Of the webhook itself, `record` moves `failing_since` and `paused_until`, and disables one that has
- * only failed for 72 h.
+ * only failed for 72 h. When a webhook that failed is back, what waits is made due (`endPauses`).
  */
 
 /** The first attempt fails a little after its event, and the last may fail sooner: so much earlier than a delivery's time is over, a webhook's is. */
@@ -78,34 +78,68 @@ export interface SentDelivery {
   readonly retryAfterMs: number;
 }
 
-/** Writes what came of claimed deliveries of one webhook. What belongs to an earlier claim changes nothing. Returns whether the webhook was disabled by it. */
+/** What attempts mean for their webhook. */
+interface WebhookFate {
+  /** It was disabled, because it only failed. */
+  readonly disabled: boolean;
+  /** When the first attempt after all failures succeeded; null: it did not fail before, or still does. */
+  readonly recoveredAt: Date | null;
+}
+
+const unchanged: WebhookFate = { disabled: false, recoveredAt: null };
+
+/** Writes what came of claimed deliveries of one webhook. What belongs to an earlier claim changes nothing. */
 export async function recordAttempts(
   sql: Sql,
   webhookId: IdOf<"webhook">,
   workerId: string,
   sent: readonly SentDelivery[],
-): Promise<{ readonly disabled: boolean }> {
+): Promise<WebhookFate> {
   const rows = sent.map(({ delivery, attempt, retryAfterMs }) => {
     const { id, attemptCount: number } = delivery;
     return { id, number, good: attempt.error === null, attempt, retryAfterMs };
   });
   if (rows.some(({ good }) => good)) {
-    await sql`
+    const [recovered] = await sql<{ at: Date }[]>`
       with /* webhook.record */ ${recordedSql(sql, rows, workerId)}
       update webhooks set failing_since = null, paused_until = null
-      where id = ${webhookId} and (failing_since is not null or paused_until is not null) and exists (select 1 from recorded)`;
-    return { disabled: false };
+      where id = ${webhookId} and (failing_since is not null or paused_until is not null) and exists (select 1 from recorded)
+      returning now() as at`;
+    return { disabled: false, recoveredAt: recovered?.at ?? null };
   }
   const last = sent.at(-1);
-  if (last === undefined) return { disabled: false };
+  if (last === undefined) return unchanged;
   return tx(sql, async (inner) => {
     const tenantId = await recordFailing(inner, webhookId, last.attempt, recordedSql(inner, rows, workerId));
-    if (tenantId === null) return { disabled: false };
+    if (tenantId === null) return unchanged;
     const changes = ["enabled", "disabledReason"];
     const event = { actor: systemActor, action: "webhook.disable", requestId: null, changes } as const;
     await recordAudit(inner, { ...event, tenantId, resourceId: webhookId });
-    return { disabled: true };
+    return { disabled: true, recoveredAt: null };
   });
+}
+
+/** Which pauses are to end. */
+interface EndedPauses {
+  readonly webhookId: IdOf<"webhook">;
+  readonly recoveredAt: Date;
+  readonly limit: number;
+}
+
+/**
+ * Makes deliveries due that wait because their webhook failed, for one that is back; those that were due first stay first.
+ * One that has been tried since then keeps its pause. Returns how many.
+ */
+export async function endPauses(sql: AnySql, { webhookId, recoveredAt, limit }: EndedPauses): Promise<number> {
+  const { count } = await sql`
+    with paused as materialized (
+      select id from webhook_deliveries
+      where webhook_id = ${webhookId} and ${waitsSql(sql, "webhook.deliver")} and next_attempt_at > now()
+        and (last_attempt_at >= ${recoveredAt}) is not true
+      order by next_attempt_at, id limit ${limit} for update skip locked
+    )
+    update webhook_deliveries d set next_attempt_at = now() from paused where d.id = paused.id`;
+  return count;
 }
 
 function recordedSql(sql: AnySql, rows: readonly object[], workerId: string) {

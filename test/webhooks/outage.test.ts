@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { endPauses } from "../../src/webhooks/delivery-states.ts";
 import { sweepWebhooks } from "../../src/webhooks/sweep.ts";
 import { eventually, startHarness } from "../harness/harness.ts";
 import { makeAgent } from "../harness/seed.ts";
@@ -50,6 +51,49 @@ describe("a receiver that is down for a while", () => {
     await h.sql`update webhooks set paused_until = null where id = ${hook.id}`;
     await h.received(hook, 12);
     expect((await stateOf(hook)).failingSince).toBeNull();
+  });
+});
+
+describe("what waits for a receiver that is down", () => {
+  /** 25 deliveries that were tried and wait for an hour, and one that is due. */
+  const waiting = async () => {
+    const hook = await h.hook(t, ["run.ended"]);
+    h.receiver.responses.set(hook.path, down);
+    await h.sql`update webhooks set failing_since = now() - interval '1 hour', paused_until = now() + interval '1 hour' where id = ${hook.id}`;
+    const ids = await insertDeliveries(h, t, hook, 25);
+    await h.sql`
+      update webhook_deliveries set next_attempt_at = now() + interval '50 minutes', last_attempt_at = now(), attempt_count = 1
+      where webhook_id = ${hook.id}`;
+    const [due = ""] = await insertDeliveries(h, t, hook);
+    return { hook, ids, due };
+  };
+
+  test("shows when it is really tried: after the pause of its webhook, and not while that is disabled", async () => {
+    const { hook } = await waiting();
+    const [row] = await h.sql<{ at: Date }[]>`select paused_until as at from webhooks where id = ${hook.id}`;
+    const shown = async () => new Set((await h.deliveries(t, hook)).map(({ nextAttemptAt }) => nextAttemptAt));
+    expect([...(await shown())]).toEqual([row?.at.toISOString() ?? ""]);
+    await t.parley.webhooks.update(hook.id, { enabled: false });
+    expect([...(await shown())]).toEqual([null]);
+    await t.parley.webhooks.delete(hook.id);
+  });
+
+  test("comes as soon as the first is taken, each once", async () => {
+    const { hook, ids, due } = await waiting();
+    h.receiver.responses.delete(hook.path);
+    await h.sql`update webhooks set paused_until = null where id = ${hook.id}`;
+    const messages = await h.received(hook, 26);
+    expect(messages.map(({ id }) => id).sort()).toEqual([...ids, due].sort());
+    expect(await stateOf(hook)).toMatchObject({ failingSince: null });
+  });
+
+  test("comes before its time once, whatever becomes of it then", async () => {
+    const { hook } = await waiting();
+    const end = (recoveredAt: Date) => endPauses(h.sql, { webhookId: hook.id as never, recoveredAt, limit: 10 });
+    const [clock] = await h.sql<[{ before: Date; later: Date }]>`
+      select now() - interval '1 minute' as before, now() + interval '1 minute' as later`;
+    expect([await end(clock.before), await end(clock.later)]).toEqual([0, 10]);
+    await t.parley.webhooks.delete(hook.id);
   });
 });
 
