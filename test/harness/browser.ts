@@ -2,6 +2,7 @@ import { expect } from "bun:test";
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { BunPlugin } from "bun";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { type HttpServer, listen } from "../../src/kernel/runtime.ts";
 import { eventually } from "./eventually.ts";
@@ -25,6 +26,14 @@ export function namedBlocks(markdown: string): Record<string, string> {
   return Object.fromEntries([...blocks].map(([, name = "", code = ""]) => [name, code]));
 }
 
+/** The transport is this repository's, wherever a page's packages are. */
+const ownTransport: BunPlugin = {
+  name: "parley/use-chat",
+  setup(build) {
+    build.onResolve({ filter: /^parley\/use-chat$/ }, () => ({ path: inRepository("src/client/use-chat.ts") }));
+  },
+};
+
 /** Bundles files for a browser, as a page's owner does, and returns the script. Packages are those of `modules`, this repository's where it is left out. */
 export async function bundle(
   files: Readonly<Record<string, string>>,
@@ -40,6 +49,7 @@ export async function bundle(
       entrypoints: [join(folder, entry)],
       target: "browser",
       define: { "process.env.NODE_ENV": '"production"' },
+      plugins: [ownTransport],
     });
     return await (built.outputs[0] as Blob).text();
   } finally {
