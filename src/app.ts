@@ -117,7 +117,7 @@ async function inSlot(ctx: Ctx, request: Request, respond: (request: Request) =>
   }
 }
 
-/** The last resort: for what is thrown past here, the runtime's server would send a response of its own form. */
+/** The last resort: for what is thrown past here, the runtime's server would send a response in its own form. */
 function refused(ctx: Ctx, request: Request, error: unknown): Response {
   if (error instanceof ApiError) return labelled(request, envelope(request, error));
   ctx.log.error({ requestId: requestIdOf(request), err: error }, "unforeseen error outside the routes");
@@ -156,7 +156,7 @@ async function unrouted(ctx: Ctx, request: Request, allow: readonly string[]): P
     const { headers } = request;
     const granted = isPreflight(request) && allow.length > 0 ? await respondToPreflight(ctx, request, allow) : null;
     if (granted !== null) return granted;
-    // Whoever is asking, nothing is here: a credential tells only which form to say it in.
+    // For every caller, nothing is here: a credential tells only which form to say it in.
     const principal = () => ctx.authenticator.authenticate(headers.get("authorization")).catch(() => null);
     rememberForm(request, askedForm(request) ?? (await principal())?.tenant.form ?? "b");
   } catch (error) {

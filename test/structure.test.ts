@@ -10,9 +10,10 @@ import * as sizes from "./laws/sizes.ts";
 import * as statements from "./laws/statements.ts";
 import * as transactions from "./laws/transactions.ts";
 import * as tree from "./laws/tree.ts";
+import * as words from "./laws/words.ts";
 
 const sources = allSources();
-const laws = [circles, citations, code, imports, names, sizes, statements, transactions, tree].flatMap((file) =>
+const laws = [circles, citations, code, imports, names, sizes, statements, transactions, tree, words].flatMap((file) =>
   Object.values<Law>(file),
 );
 

@@ -11,7 +11,7 @@ import type { AgentConfig, AgentFields } from "./schema.ts";
 export interface AgentRules {
   /** The model of a new agent that names none. */
   readonly defaultModel: string | null;
-  /** Whether a new agent that names no workspace gets one of its own. */
+  /** Whether a new agent that names no workspace gets a new one. */
   readonly makesWorkspace: boolean;
   /** Whether a workspace serves one agent only. */
   readonly exclusiveWorkspace: boolean;
@@ -39,8 +39,8 @@ export function applyFields(config: AgentConfig, fields: AgentFields): AgentConf
 /**
  * Checks the rules that need no network request, on the state a request would
  * leave. Where older state may break the rule of the request's form, only what the
- * request touches is checked. `hasSkill`: one of its own, or one
- * of the library that exists. Throws 400 `validation_failed`,
+ * request touches is checked. `hasSkill`: one that the
+ * agent has itself, or one of the library that exists. Throws 400 `validation_failed`,
  * `agent_mcp_connections_invalid`, 409 `sandbox_required`.
  */
 export function checkEffective(state: EffectiveState, fields: AgentFields, rules: AgentRules, hasSkill: boolean): void {

@@ -3,7 +3,7 @@ import type { AnySql } from "../kernel/database/client.ts";
 /**
  * Whether an agent has a skill: its own, or one of these of the library that still
  * exists. In a transaction that holds the agent's lock the result stays true until
- * the end: whoever deletes a skill of the library waits for the key lock taken here.
+ * the end: a deletion of a library skill waits for the key lock taken here.
  */
 export async function hasSkill(
   sql: AnySql,

@@ -18,7 +18,7 @@ export interface LoadedAgent {
   readonly provider: ProviderRow | null;
   /** The configuration names a provider that was deleted. */
   readonly providerMissing: boolean;
-  /** Whether the agent has skills of its own, and whether it remembers anything at all. */
+  /** Whether the agent has its own skills, and whether it remembers anything at all. */
   readonly hasSkills: boolean;
   readonly hasMemories: boolean;
 }

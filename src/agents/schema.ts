@@ -21,7 +21,7 @@ import { type ToolGroup, toolGroups } from "./tool-groups.ts";
 
 /** Agents a tenant may have at once, in both forms. */
 export const agentsPerTenantMax = 100;
-/** So many versions of an agent are kept, the newest, and every older one that something is pinned to. */
+/** This many versions of an agent are kept, the newest, and every older one that something is pinned to. */
 export const agentVersionsKept = 100;
 /** Instructions have at most this many characters. */
 const instructionsCharactersMax = 3000;

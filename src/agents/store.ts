@@ -176,7 +176,7 @@ export function deleteAgent(sql: AnySql, tenantId: string, id: string): Promise<
   });
 }
 
-/** Removes an agent, whoever manages it, with the jobs that erase what it leaves. */
+/** Removes an agent, whatever manages it, with the jobs that erase what it leaves. */
 export async function removeAgent(inner: Tx, tenantId: string, id: string): Promise<void> {
   await inner`delete from agents where id = ${id}`;
   await cancelTurns(inner, tenantId, id);
@@ -189,7 +189,7 @@ export async function removeAgent(inner: Tx, tenantId: string, id: string): Prom
 export async function cancelTurns(sql: AnySql, tenantId: string, agentId: string): Promise<void> {
   await sql`
     with found as (
-      -- In this order, as whoever drops the line of a session locks its turns: so neither waits for the other.
+      -- In this order, as what drops the line of a session locks its turns: so neither waits for the other.
       select id from turns
       where tenant_id = ${tenantId} and status in ('enqueued', 'queued', 'running', 'waiting') and agent_id = ${agentId}
         and cancel_requested_at is null

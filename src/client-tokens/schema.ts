@@ -14,7 +14,7 @@ export const tokenSecondsDefault = 3_600;
 export const abilitiesDefault: readonly ClientAbility[] = ["approvals", "clientTools"];
 /** One of the abilities of a client token. */
 export const ClientAbilityField = OneOf(...clientAbilities);
-/** Valid client tokens of a tenant. They are counted with each new one, which takes 3 to 7 ms for so many. */
+/** Valid client tokens of a tenant. They are counted with each new one, which takes 3 to 7 ms for this many. */
 export const clientTokensPerTenantMax = 20_000;
 /** Origins that one token is for. */
 export const originsPerTokenMax = 20;

@@ -1,5 +1,5 @@
 /**
- * A turn as it is streamed: its chunks, each once. Whoever stops reading (`break`,
+ * A turn as it is streamed: its chunks, each once. A program that stops reading (`break`,
  * or an abort signal) leaves the turn running; `sessions.join` comes back to it.
  */
 export class TurnStream<Chunk extends { readonly type: string }> implements AsyncIterable<Chunk> {

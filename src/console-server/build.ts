@@ -35,7 +35,7 @@ function bundle(folder: string): Promise<void> {
   ];
   return new Promise((resolve, reject) => {
     const child = spawn(bunPath(), ["build", source, "--outdir", folder, ...names, ...options], {
-      // Without it, whoever builds with a NODE_ENV of their own gets React as it is for development, twice as large.
+      // Without it, a build with another NODE_ENV gets React as it is for development, twice as large.
       env: { NODE_ENV: "production" },
       stdio: ["ignore", "ignore", "pipe"],
     });

@@ -22,7 +22,7 @@ const pageHeaders = /^(?:authorization|cookie|origin|referer|x-csrf-token|sec-.*
 const sandboxed = "default-src 'none'; frame-ancestors 'none'; sandbox";
 
 /**
- * Responds to a request of the page as the same operation of the interface does to whoever holds
+ * Responds to a request of the page as the same operation of the interface does to the one who holds
  * the session's credential: `/console/api/agents` is `/v1/agents`. The inner request holds the
  * outer one's place, and keeps its id.
  */

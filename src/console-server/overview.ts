@@ -62,7 +62,7 @@ export async function readOverview(sql: Sql, tenantId: IdOf<"tenant">): Promise<
   return { from, to, minutes, now: now ?? { queued: 0, running: 0, waiting: 0 } };
 }
 
-/** An overview is kept at least this long, and then for so many times as long as reading it took: polling pages of a busy tenant take a small share of one connection. */
+/** An overview is kept at least this long, and then for this many times as long as reading it took: polling pages of a busy tenant take a small share of one connection. */
 const keptMsMin = 2_000;
 const keptMsMax = 60_000;
 const keptTimesTaken = 20;

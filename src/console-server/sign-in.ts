@@ -21,7 +21,7 @@ import { newSecret, readSecret, type Secret } from "./secret.ts";
 import { isOperatorToken, requirePageSession } from "./session.ts";
 import { deletePageSession, insertPageSession, sessionIdleSeconds, takeLink } from "./store.ts";
 
-/** A sign-in is a credential and nothing else; nobody is known yet who might send more. */
+/** A sign-in is a credential and nothing else; its sender is not known yet, and may send no more than that. */
 const signInBytesMax = 16 * 1024;
 const SignIn = Closed({
   apiKey: Type.Optional(Type.String({ minLength: 1 })),
@@ -29,7 +29,7 @@ const SignIn = Closed({
   code: Type.Optional(Type.String({ minLength: 1 })),
 });
 
-/** Sign-ins whose bodies come at once: 16 MiB at most, and each within milliseconds where nobody delays it. */
+/** Sign-ins whose bodies come at once: 16 MiB at most, and each within milliseconds where the sender does not delay it. */
 const bodiesMax = 1_024;
 const bodies = new StrangeBodies(bodiesMax);
 
@@ -43,7 +43,7 @@ export async function respondToSignIn(ctx: Ctx, request: Request): Promise<Respo
   requireOwnOrigin(request, ctx.publicUrl);
   const given = await readSignIn(request);
   const operator = "credential" in given && isOperatorToken(ctx, given.credential) ? given.credential : null;
-  // Right away, and with a place of their own: nothing that strangers do keeps operators out when they are needed.
+  // Right away, and with separate places: nothing that strangers do keeps operators out when they are needed.
   if (operator !== null) await ctx.slots.identify(request, { id: "operator", form: "b" });
   await ctx.slots.resume(request);
   const who: SignedIn =

@@ -58,7 +58,7 @@ export async function deletePageSession(sql: AnySql, secret: Secret): Promise<bo
   return count > 0;
 }
 
-/** Makes a link that signs in once, as whoever a credential stands for. Returns its code. */
+/** Makes a link that signs in once, as the one whom a credential stands for. Returns its code. */
 export async function createLink(sql: AnySql, tenantId: string, credential: string): Promise<string> {
   const secret = newSecret();
   await sql`

@@ -1,7 +1,7 @@
 import { referenceOf, type ShownSchema } from "./document.ts";
 import { type Html, type HtmlPart, html } from "./html.ts";
 
-/** Fields of fields are shown in the same table so many levels deep. */
+/** Fields of fields are shown in the same table this many levels deep. */
 const depthMax = 4;
 
 /** One field as a row of a table. */
@@ -37,7 +37,7 @@ function rowsOf(schema: ShownSchema, before: string, depth: number): FieldRow[] 
   });
 }
 
-/** The rows of the fields that a field has without a name of their own. */
+/** The rows of the fields below one that has no name. */
 function rowsBelow(schema: ShownSchema, name: string, depth: number): FieldRow[] {
   if (depth >= depthMax || referenceOf(schema) !== null) return [];
   if (schema.items !== undefined) return rowsBelow(schema.items, `${name}[]`, depth);

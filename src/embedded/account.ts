@@ -52,8 +52,8 @@ export async function giveToOwner(folder: string, path: string): Promise<void> {
 }
 
 /**
- * Returns the arguments for `spawn` that run a program as `account` (null: this process's own) with an environment
- * of its own. `env -i` clears the service's environment, which holds secrets and may hold variables that
+ * Returns the arguments for `spawn` that run a program as `account` (null: this process's own) with its own
+ * environment. `env -i` clears the service's environment, which holds secrets and may hold variables that
  * configure Postgres. Passing `env` to `spawn` is not enough, because Deno adds it to the inherited one.
  */
 export function commandLine(account: Account | null, program: string, args: readonly string[]) {

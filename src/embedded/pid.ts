@@ -1,4 +1,4 @@
-/** Returns whether a process with this pid exists, whoever owns it. */
+/** Returns whether a process with this pid exists, of any account. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

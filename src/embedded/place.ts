@@ -142,7 +142,7 @@ function unlessLast(error: Error, account: Account | null): null {
   return null;
 }
 
-/** Returns whether the account can write in a folder of its own below this one, by writing there. Lets every account pass through the folder. */
+/** Returns whether the account can write in a new folder below this one, by writing there. Lets every account pass through the folder. */
 async function reaches(account: Account, folder: string): Promise<boolean> {
   const own = join(folder, "probe");
   try {

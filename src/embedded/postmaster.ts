@@ -47,7 +47,7 @@ named "$1" "$2" && kill -QUIT "$1"
 `;
 
 /**
- * Starts a server. It gets a session of its own, because Ctrl-C in a terminal reaches the whole process group
+ * Starts a server. It gets its own session, because Ctrl-C in a terminal reaches the whole process group
  * and the service needs its database until it has drained. `logFile` is replaced. Returns the running process.
  */
 export function startPostmaster(

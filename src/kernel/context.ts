@@ -16,11 +16,11 @@ export interface Ctx {
   readonly log: Logger;
   /** The pool. The HTTP tier and a worker each have their own. */
   readonly sql: Sql;
-  /** A connection for the readiness probe alone, so that nobody's slow statements make the process unready. */
+  /** A connection for the readiness probe alone, so that slow statements do not make the process unready. */
   readonly probeSql: Sql;
   /** Connections for looking credentials up. */
   readonly authSql: Sql;
-  /** What adds up many rows, on connections of its own. */
+  /** What adds up many rows, on separate connections. */
   readonly reports: Reports;
   /** How many requests and streams each tenant has open in this process. */
   readonly slots: RequestSlots;

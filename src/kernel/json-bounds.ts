@@ -5,9 +5,9 @@ import { noteDoing } from "./telemetry/work.ts";
 
 /** JSON of another server nests at most this deep: what walks over it calls itself, and a stack has an end. */
 export const foreignJsonDepthMax = 256;
-/** Texts of so many bytes are counted at once, in a fifth of a millisecond; longer ones in slices. */
+/** Texts of this many bytes are counted at once, in a fifth of a millisecond; longer ones in slices. */
 const atOnceBytes = 64 * 1024;
-/** So many bytes are read between two looks at the clock. */
+/** This many bytes are read between two looks at the clock. */
 const lookBytes = 16 * 1024;
 /** A count may take so long; 64 MiB take 0.3 s. */
 const countMsMax = 10_000;

@@ -1,4 +1,4 @@
-/** A message quotes at most so many characters of a name. */
+/** A message quotes at most this many characters of a name. */
 const quotedCharactersMax = 100;
 
 type Fields = Readonly<Record<string, unknown>>;

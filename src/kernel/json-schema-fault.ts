@@ -7,7 +7,7 @@ const listEntriesMax = 1_000;
 const patternsMax = 100;
 /** A pattern has at most this many characters, as many as are matched at all. */
 const patternCharactersMax = 2_048;
-/** And so many named groups: the cost of compiling them grows with the square of their number (JavaScriptCore; 20 s for 8,000). */
+/** And this many named groups: the cost of compiling them grows with the square of their number (JavaScriptCore; 20 s for 8,000). */
 const namedGroupsMax = 10;
 
 const types = new Set(["null", "boolean", "object", "array", "number", "string", "integer"]);
@@ -69,7 +69,7 @@ const listKeywords = new Set(["allOf", "anyOf", "oneOf", "prefixItems"]);
 /**
  * Returns the first fault of a JSON Schema, with a pointer into it; null when there is none. It is bounded
  * in what its checks cost later: lists, patterns and named groups have limits. Keywords that are not known are left to
- * whoever reads them. `refRule` says what a `$ref` may be.
+ * their reader. `refRule` says what a `$ref` may be.
  */
 export function schemaFault(schema: unknown, path = "", refRule: Rule = isText): Misfit | null {
   return longListFault(schema, path) ?? new Reading(refRule).schemaFault(schema, path);

@@ -18,7 +18,7 @@ export interface Misfit {
 const checkMsMax = 2_000;
 /** Schemas that lead into each other are followed this deep; each level of a value takes two or three. */
 const schemaDepthMax = 1_000;
-/** The patterns of a check that stay compiled have so many instructions together, each of which takes some 200 bytes. */
+/** The patterns of a check that stay compiled have this many instructions together, each of which takes some 200 bytes. */
 const keptPatternsSizeMax = 50_000;
 
 /** A check of a value that took longer than it may, or led into itself. */
@@ -152,7 +152,7 @@ class Check {
   *#charactersOf(text: string): SlicedWork<number> {
     let characters = text.length;
     for (let at = 0; at < text.length; at++) {
-      // The second half of a pair is no character of its own.
+      // The second half of a pair is no character by itself.
       if ((text.charCodeAt(at) & 0xfc00) === 0xdc00 && (text.charCodeAt(at - 1) & 0xfc00) === 0xd800) characters -= 1;
       if ((at & 0xff) === 0xff && this.#clock.isOver(64)) yield;
     }

@@ -13,9 +13,9 @@ export const jsonValuesMax = 100_000;
 export const bodySilenceMsMax = 30_000;
 /** A body that comes before it is known who sends it is waited for so long in all. */
 export const strangeBodyMsMax = 10_000;
-/** The body of a refused request, which nobody reads, is dropped as it comes; without a byte for this long, its connection is closed. */
+/** The body of a refused request, which is not read, is dropped as it comes; without a byte for this long, its connection is closed. */
 export const unreadBodySilenceMsMax = 1_000;
-/** So long a body that nobody reads is waited for in all; then its connection is closed. */
+/** An unread body is waited for this long in all; then its connection is closed. */
 export const unreadBodyMsMax = 10_000;
 /** The most bytes of a resource's metadata as JSON. */
 export const metadataBytesMax = 64 * 1024;
@@ -57,15 +57,15 @@ export const answerBytesMax = 16 * 1024 * 1024;
 export const answerChunksMax = 500_000;
 /** A turn reads at most this much of its session's transcript, as JSON, the newest messages. */
 export const transcriptBytesMax = 32 * 1024 * 1024;
-/** And so many parts of messages. A vendor's client converts all of them in one step, which for 100,000 calls takes 0.2 to 0.4 s. */
+/** And this many parts of messages. A vendor's client converts all of them in one step, which for 100,000 calls takes 0.2 to 0.4 s. */
 export const transcriptPartsMax = 40_000;
 /** The transcripts of long sessions that a worker process caches take about this much memory. */
 export const cachedTranscriptsBytesMax = 32 * 1024 * 1024;
 /** Those of one tenant take at most this part of it. */
 export const cachedTranscriptsTenantPart = 1 / 4;
-/** A message counts for that as its JSON and so many bytes: what it takes as objects, as it is stored and as the model is sent it. */
+/** A message counts for that as its JSON and this many bytes: what it takes as objects, as it is stored and as the model is sent it. */
 export const cachedMessageBytes = 512;
-/** A cached transcript that nobody uses for so long is dropped. */
+/** A cached transcript that is not used for this long is dropped. */
 export const cachedTranscriptMs = 60_000;
 /** A turn makes at most this many model calls. */
 export const modelCallsPerTurnMax = 50;
@@ -81,11 +81,11 @@ export const toolCallsPerStepMax = 128;
 export const recordedCallsMax = 1_000;
 /** A tool's name, and the id of a call, are kept in that record up to this many UTF-16 units: a provider chooses them. */
 export const recordedNameLengthMax = 256;
-/** The record of the tools that a turn's vendors were not offered has at most so many, the first ones. */
+/** The record of the tools that a turn's vendors were not offered has at most this many, the first ones. */
 export const recordedToolsMax = 1_000;
-/** So many turns of a tenant may be queued where the operator set nothing else; the column `queued_turns` of `tenants` begins with it. */
+/** This many turns of a tenant may be queued where the operator set nothing else; the column `queued_turns` of `tenants` begins with it. */
 export const queuedTurnsDefault = 10_000;
-/** So many turns of a session wait at once until the one before them has ended. */
+/** This many turns of a session wait at once until the one before them has ended. */
 export const lineTurnsMax = 100;
 /** A turn whose worker lost its hold is run at most this often in one step; then it fails. Runs whose worker was stopped in order, or died, do not count. */
 export const turnAttemptsMax = 3;
@@ -123,18 +123,18 @@ export const queuedTurnStaleMs = 5_000;
 /** A worker tries this long to take a session's lock; then the turn is parked. */
 export const lockWaitMs = 2_000;
 
-/** The input of a tool call that a model writes has at most so many bytes, counted as UTF-16 units, and nests at most so deep; the model is told of one that is larger. */
+/** The input of a tool call that a model writes has at most this many bytes, counted as UTF-16 units, and nests at most this deep; the model is told of one that is larger. */
 export const toolInputBytesMax = 1024 * 1024;
 export const toolInputDepthMax = 256;
-/** The inputs of an answer's tool calls have at most so many JSON values together, and so have their results: parsing 100,000 takes 5 to 30 ms. A call beyond it is not made, and a result beyond it is kept as text. */
+/** The inputs of an answer's tool calls have at most this many JSON values together, and so have their results: parsing 100,000 takes 5 to 30 ms. A call beyond it is not made, and a result beyond it is kept as text. */
 export const answerValuesMax = 100_000;
 /** An answer has at most this many parts: texts, thoughts, tool calls, files, sources and steps. */
 export const answerPartsMax = 10_000;
 /** The most bytes of a tool's result as JSON; a longer one is cut, with a note. */
 export const toolResultBytesMax = 256 * 1024;
-/** A picture or a sound that a tool returns has at most so many bytes; of a larger one the model and the reader get a note. */
+/** A picture or a sound that a tool returns has at most this many bytes; of a larger one the model and the reader get a note. */
 export const toolFileBytesMax = 3 * 1024 * 1024;
-/** All of those of a turn have at most so many bytes: a client that sends the answer back, with a decision on a call, has to fit it into a body (`jsonBodyBytesMax`) as base64. */
+/** All of those of a turn have at most this many bytes: a client that sends the answer back, with a decision on a call, has to fit it into a body (`jsonBodyBytesMax`) as base64. */
 export const turnFilesBytesMax = 5 * 1024 * 1024;
 /** A turn has at most this many of them. */
 export const turnFilesMax = 20;

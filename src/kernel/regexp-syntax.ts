@@ -2,7 +2,7 @@
 const namedGroup = /\\.|\(\?<(?![=!])/gs;
 /** A class of Unicode characters, or another escaped character. */
 const escaped = /\\(?:[pP]\{([\w=]{1,64})\}|.)/gs;
-/** So many names of such classes are known at once; there are some 700. */
+/** This many names of such classes are known at once; there are some 700. */
 const knownClassesMax = 1_000;
 const knownClasses = new Map<string, boolean>();
 

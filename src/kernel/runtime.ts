@@ -68,11 +68,11 @@ export function allowManyRequests(env: Readonly<Record<string, string | undefine
   }
 }
 
-/** Whether a script of ours that runs as a process of its own is kept from files by the runtime itself. */
+/** Whether a script of ours that runs as a separate process is kept from files by the runtime itself. */
 export const runtimeConfinesScripts = runtimeName === "deno";
 
 /**
- * Returns the command that runs one of our scripts as a process of its own. On Deno, which
+ * Returns the command that runs one of our scripts as a separate process. On Deno, which
  * has permissions, it may read the files below `readable`, the environment and system
  * information only; on Bun `readable` does nothing.
  */

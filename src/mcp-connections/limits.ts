@@ -18,7 +18,7 @@ export const taskPollMsMax = 30_000;
 export const taskPollMsDefault = 1_000;
 /** One request about a task takes at most this long, but for that for its result. */
 export const taskRequestMs = 30_000;
-/** So many requests about a task may fail one after another because the server is out of reach; then the call fails. */
+/** This many requests about a task may fail one after another because the server is out of reach; then the call fails. */
 export const taskFailuresMax = 5;
 /** A job looks this often whether the turn whose call became a task still runs. */
 export const taskWatchMs = 60_000;
@@ -31,28 +31,28 @@ export const grantTimeoutMs = 5_000;
 /** Starting or finishing a sign-in, with all its requests, takes at most this long. */
 export const signInTimeoutMs = 15_000;
 
-/** One response of an MCP server has at most so many bytes; of a stream of events, one line of it. */
+/** One response of an MCP server has at most this many bytes; of a stream of events, one line of it. */
 export const responseBytesMax = 8 * 1024 * 1024;
-/** A stream of events has at most so many bytes in all: an hour of progress is in it. */
+/** A stream of events has at most this many bytes in all: an hour of progress is in it. */
 export const streamBytesMax = 64 * 1024 * 1024;
 /** So is one of more events than this: 138 a second for an hour. Each takes 4 µs, of which 64 MiB hold millions. */
 export const streamEventsMax = 500_000;
-/** Of the body of a refusal so many bytes are looked at. */
+/** Of the body of a refusal this many bytes are looked at. */
 export const refusalBytesMax = 64 * 1024;
-/** One response of an authorization server has at most so many bytes. */
+/** One response of an authorization server has at most this many bytes. */
 export const oauthResponseBytesMax = 256 * 1024;
-/** The model gets at most so many bytes of a tool's result. */
+/** The model gets at most this many bytes of a tool's result. */
 export const resultBytesMax = 256 * 1024;
 
 /** A server's tool list has at most this many pages; the rest is left out. */
 export const toolPagesMax = 20;
 /** A server's tool list has at most this many tools, and as many that are left out. */
 export const toolsMax = 512;
-/** A server's tool list has at most so many bytes as JSON, all pages together; the rest is left out. */
+/** A server's tool list has at most this many bytes as JSON, all pages together; the rest is left out. */
 export const toolListBytesMax = 8 * 1024 * 1024;
-/** A tool's name has at most so many characters; the protocol suggests 128. */
+/** A tool's name has at most this many characters; the protocol suggests 128. */
 export const toolNameLengthMax = 256;
-/** A process keeps tool lists of so many bytes in all; beyond that the least recently used are read again when they are needed. */
+/** A process keeps tool lists of this many bytes in all; beyond that the least recently used are read again when they are needed. */
 export const toolListsBytesMax = 64 * 1024 * 1024;
 /** A tool list is used for this long, then read again. */
 export const toolsFreshMs = 30_000;

@@ -140,10 +140,10 @@ function turnTool(
   });
 }
 
-/** A call failed, and nobody knows what it did at the server. */
+/** A call failed, and it is not known what it did at the server. */
 class UnknownOutcomeError extends ToolError {}
 
-/** Nobody is shown how far a call has come. */
+/** How far a call has come is not shown. */
 const silent: CallContext = { onProgress: () => {} };
 
 /** Some models name their calls anew in each step (`call_0`), so the step's place counts as well. */

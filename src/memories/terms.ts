@@ -1,6 +1,6 @@
 /** A word is cut to this many characters, in texts and in searches: Postgres takes 2,046 bytes. */
 const termCharactersMax = 100;
-/** Of a script without spaces each place of a text is found by the letters that begin there, so many. */
+/** Of a script without spaces each place of a text is found by the letters that begin there, this many. */
 const gramCharacters = 3;
 
 /**

@@ -13,7 +13,7 @@ const memoryId = Type.String({ description: "The id of the memory, mem_…." });
 
 /**
  * Returns the tools of the group `memory` (docs/decisions/tools.md). A session reaches the
- * tenant-level memories of its agent and those of its own user, never another
+ * tenant-level memories of its agent and those of its user, never another
  * user's; what it saves is its user's.
  */
 export function memoryTools({ ctx: { sql }, tenantId, agentId, userId, write }: ToolScope): TurnTool[] {

@@ -5,7 +5,7 @@ import type { UiMessage } from "./ui-message.ts";
 /**
  * An answer that was cut off in the middle: what is open in it is closed, so that it can be
  * stored, shown and sent to a model like any other. There are two sides of it, which say the
- * same: the message, and the chunks for whoever has read the stream so far.
+ * same: the message, and the chunks for those who have read the stream so far.
  */
 
 /** Returns the message with its open texts closed; a call without an end has this error as its output. */

@@ -74,7 +74,7 @@ function textChunks(
 
 /**
  * Returns the chunks of a call. One that has run is shown without a chunk
- * `tool-input-available`, which makes a client run a tool of its own.
+ * `tool-input-available`, which makes a client run its own tool.
  */
 function toolChunks(fields: ToolFields): unknown[] {
   const { toolCallId, input, state, callProviderMetadata: providerMetadata } = fields;

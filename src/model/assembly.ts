@@ -14,7 +14,7 @@ interface DeltaRun {
 }
 
 const deltasJoinedAtOnce = 1_024;
-/** So many chunks are assembled in one go, about 30 µs each; then other work goes on. */
+/** This many chunks are assembled in one go, about 30 µs each; then other work goes on. */
 const chunksAtOnce = 100;
 
 /**

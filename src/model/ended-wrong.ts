@@ -8,7 +8,7 @@ const goodEnds: ReadonlySet<FinishReason> = new Set(["stop", "length", "content-
 
 /**
  * A model call that ended for a reason that is no good end, such as a malformed call or a word
- * that nobody knows, and gave neither text, nor a file, nor a call that was made; or that announced calls
+ * that is not known, and gave neither text, nor a file, nor a call that was made; or that announced calls
  * or a pause and gave none. Its message may be shown to readers.
  */
 export class EndedWrongError extends Error {

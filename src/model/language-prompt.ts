@@ -34,7 +34,7 @@ export async function languagePrompt({ instructions, messages, ...rest }: Prompt
   return made;
 }
 
-/** A piece of messages with so many parts takes some 3 ms. */
+/** A piece of messages with this many parts takes some 3 ms. */
 const partsPerPiece = 500;
 
 function pieceEnd(messages: readonly ModelMessage[], from: number): number {

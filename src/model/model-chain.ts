@@ -185,7 +185,7 @@ function mayFallBack(failure: unknown): boolean {
   return statusCode < 400 || statusCode === 408 || statusCode === 429 || statusCode >= 500;
 }
 
-/** Returns the newest messages that take so many tokens, from a user's message on; never less than from the last one. */
+/** Returns the newest messages that take at most that many tokens, from a user's message on; never less than from the last one. */
 function newestMessages(messages: readonly ModelMessage[], roomTokens: number): ModelMessage[] {
   const lastAsked = messages.findLastIndex(({ role }) => role === "user");
   let from = messages.length;

@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 
 /** Work of one answer that takes longer than this lets other work go on, in milliseconds. */
 const busyMsMax = 5;
-/** The clock is looked at after so many parts; each takes some 30 µs. */
+/** The clock is looked at after this many parts; each takes some 30 µs. */
 const partsPerLook = 32;
 
 /**

@@ -8,7 +8,7 @@ export interface ToolProgressPart extends ToolProgress {
   readonly toolCallId: string;
 }
 
-/** What a server says of a call's progress is shown with at most so many characters. */
+/** What a server says of a call's progress is shown with at most this many characters. */
 const progressMessageLengthMax = 512;
 /** The first reports of a call, up to this many, are shown at most five a second. */
 const quickReportsMax = 50;

@@ -32,7 +32,7 @@ export async function modelMessages(messages: readonly UiMessage[]): Promise<Mod
   return converted;
 }
 
-/** A piece of messages with so many parts takes the AI SDK some 3 ms; between pieces other work goes on. */
+/** A piece of messages with this many parts takes the AI SDK some 3 ms; between pieces other work goes on. */
 const partsPerPiece = 500;
 
 function pieceEnd(messages: readonly UiMessage[], from: number): number {

@@ -125,7 +125,7 @@ class Answer {
       case "text-end":
       case "reasoning-end":
         this.#open.delete(key);
-        // Without its citations: each of them is a source of its own.
+        // Without its citations: each of them is a source by itself.
         return open === undefined ? [] : [{ ...open, ...metadataOf(told) }];
       default: {
         this.#meter.came(part.delta);

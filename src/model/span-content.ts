@@ -7,9 +7,9 @@ import type { FinishReason } from "ai";
  * operator has asked for contents in traces.
  */
 
-/** Contents of one attribute have at most so many characters; of a longer prompt the oldest messages are left out. */
+/** Contents of one attribute have at most this many characters; of a longer prompt the oldest messages are left out. */
 export const contentCharactersMax = 65_536;
-/** One text, or one call's input or result, has at most so many of them; the rest is cut. */
+/** One text, or one call's input or result, has at most this many of them; the rest is cut. */
 const pieceCharactersMax = 16_384;
 
 /** A part of a message, in the words of the conventions. */

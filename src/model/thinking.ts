@@ -13,7 +13,7 @@ export interface ThinkingSettings {
 /**
  * Returns the settings of a model call for an agent's `thinkingLevel`; empty when it is
  * null. The router's client does not read the AI SDK's `reasoning`, so it gets the level
- * as an option of its own.
+ * as a separate option.
  */
 export function thinkingSettings(type: ProviderType, level: string | null): ThinkingSettings {
   if (level === null) return {};

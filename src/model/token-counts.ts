@@ -27,7 +27,7 @@ export interface CallBytes {
 /** Four bytes of text make a token on average. */
 const bytesPerToken = 4;
 
-/** Returns the tokens that so many UTF-8 bytes are estimated at. */
+/** Returns the estimated tokens of a number of UTF-8 bytes. */
 export function estimatedTokens(bytes: number): number {
   return Math.min(callTokensMax, Math.ceil(bytes / bytesPerToken));
 }

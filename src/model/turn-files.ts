@@ -38,7 +38,7 @@ export class TurnFiles {
   }
 }
 
-/** Returns the parts that a reader gets in the place of this one: a result's files come as parts of their own, before its text. */
+/** Returns the parts that a reader gets in the place of this one: a result's files come as separate parts, before its text. */
 export function readerParts(part: AnswerPart): readonly AnswerPart[] {
   if (part.type !== "tool-result" || !((part.output as unknown) instanceof FiledResult)) return [part];
   const { text, files } = part.output as unknown as FiledResult;

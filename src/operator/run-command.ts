@@ -31,7 +31,7 @@ export async function runCommand(words: readonly string[]): Promise<void> {
   }
 }
 
-/** Returns the command that the words name. Skills, the queue and sealing have commands of their own; every other word is a tenant's command. */
+/** Returns the command that the words name. Skills, the queue and sealing have separate commands; every other word is a tenant's command. */
 function readWords([subject, ...rest]: readonly string[]): Command {
   if (subject === "skill") return readSkillCommand(rest);
   if (subject === "reseal") return readResealCommand(rest);

@@ -107,7 +107,7 @@ async function boundedResponse(
   return withBody(response, body);
 }
 
-/** Returns a function for `watchBody` that ends a stream after so many bytes. */
+/** Returns a function for `watchBody` that ends a stream after a number of bytes. */
 function firstBytes(bytesMax: number): (piece: Uint8Array) => Uint8Array | undefined {
   let left = bytesMax;
   return (piece) => {

@@ -13,7 +13,7 @@ import { responseIdOf } from "./response-id.ts";
  * Gives a turn that waits the outputs of its function calls, and decisions on its approvals. The response is
  * the continuation: under way once nothing is left to wait for.
  *
- * Throws 400 for an output that nobody waits for or that is missing, 404, 409 `tool_call_settled`
+ * Throws 400 for an output that is not waited for or that is missing, 404, 409 `tool_call_settled`
  * and `session_busy`.
  */
 export async function answer(ctx: Ctx, request: AskedResponse): Promise<FollowedResponse> {

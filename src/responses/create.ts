@@ -82,7 +82,7 @@ function acceptStateless(ctx: Ctx, { principal, body, asked, input, echo, reques
   });
 }
 
-/** Results and decisions about what the input does not hold, and nobody waits for. */
+/** Results and decisions about what the input does not hold, and what is not waited for. */
 function refuseStray({ results, decisions }: ReadInput): void {
   const [result, decision] = [results[0], decisions[0]];
   if (result !== undefined) throw invalid(`${result.pointer}/call_id`, "is of no function_call in the input");

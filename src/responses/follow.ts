@@ -139,7 +139,7 @@ function lost(begins: ResponseResource, output: ItemEvents["output"], message: s
 
 function lastTypeOf({ status }: ResponseResource): string {
   if (status === "completed" || status === "failed") return `response.${status}`;
-  // The protocol has no event of its own for a response that was cancelled.
+  // The protocol has no event for a response that was cancelled.
   return "response.incomplete";
 }
 

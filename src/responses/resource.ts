@@ -112,7 +112,7 @@ export function responseError({ code, message }: TurnError) {
 
 function previousOf({ turnId, pauses, place, callerOptions }: StoredResponse, echo: Echo): IdOf<"response"> | null {
   if (place === 0 || pauses[place - 1]?.callerOptions != null) return echo.previousResponseId;
-  // Nobody asked for it by this protocol: it goes on from the one before.
+  // It was not asked for by this protocol: it goes on from the one before.
   const before = pauses[place - 2];
   return callerOptions === null ? null : responseIdOf(before?.continuationId ?? turnId);
 }

@@ -2,7 +2,7 @@ import type { IdOf } from "../kernel/ids.ts";
 
 /**
  * A response is a turn up to its end or to where it stops to ask, and what follows a stop is the
- * next one. So its id is that of the turn log which it shows, with a prefix of its own, and an item's
+ * next one. So its id is that of the turn log which it shows, with another prefix, and an item's
  * id is that of its response with its place.
  */
 

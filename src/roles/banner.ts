@@ -1,7 +1,7 @@
 import { linkMinutes } from "../console-server/store.ts";
 import type { Demo } from "./demo.ts";
 
-/** What the all-in-one start prints for whoever started it. */
+/** What the all-in-one start prints for the one who started it. */
 export interface Started {
   readonly publicUrl: string;
   readonly demo: Demo;

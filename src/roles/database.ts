@@ -9,7 +9,7 @@ import { refuseTransactionPooler } from "./pooler.ts";
 const pauseMs = 250;
 
 /**
- * Checks that a database can be worked on: it responds, gives each connection a session of its own, and has
+ * Checks that a database can be worked on: it responds, gives each connection its own session, and has
  * every migration. Throws `OperatorError`.
  */
 export async function checkDatabase(databaseUrl: string): Promise<void> {

@@ -53,7 +53,7 @@ export async function findDemo(ctx: Ctx, modelUrl: string): Promise<Demo> {
   return { tenantId, token, agentId };
 }
 
-/** Returns the name of the note's file. One home may be used with several databases in turn; each has a demo of its own. */
+/** Returns the name of the note's file. One home may be used with several databases in turn; each has its own demo. */
 function noteName(databaseUrl: string | null): string {
   if (databaseUrl === null) return "demo.json";
   const { host, pathname } = new URL(databaseUrl);

@@ -1,6 +1,6 @@
 import { writeSync } from "node:fs";
 
-/** Tells whoever pressed Ctrl-C what the process still waits for, and for how long. A terminal that is gone is no fault. */
+/** Tells the one who pressed Ctrl-C what the process still waits for, and for how long. A terminal that is gone is no fault. */
 export function tellDraining(turns: number, limitMs: number): void {
   const running = turns === 1 ? "1 turn" : `${turns} turns`;
   const text =
@@ -9,6 +9,6 @@ export function tellDraining(turns: number, limitMs: number): void {
     // `process.stdout` would report a terminal that is gone later, as an error that ends the process.
     writeSync(1, text);
   } catch {
-    // Nobody reads it.
+    // It is not read any more.
   }
 }

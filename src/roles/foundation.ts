@@ -56,7 +56,7 @@ function openMemoryRelay(keepMs: number, opened: AsyncDisposableStack): Relay {
   return relay;
 }
 
-/** Returns the context of the HTTP tier, with a pool of its own and, where the installation has a Redis, the shared rate limit. */
+/** Returns the context of the HTTP tier, with its own pool and, where the installation has a Redis, the shared rate limit. */
 export function openHttpContext(foundation: Foundation, opened: AsyncDisposableStack): Ctx {
   const { redisUrl, log } = foundation;
   const redis = redisUrl === null ? null : openRateRedis(redisUrl, log, opened);
@@ -65,7 +65,7 @@ export function openHttpContext(foundation: Foundation, opened: AsyncDisposableS
   return openContext({ ...foundation, redis, reportSql, authSql }, "parley-http", httpConnectionsMax, opened);
 }
 
-/** Returns the context of a worker pool, with a pool of its own. No requests are counted there, so it needs no Redis for that. */
+/** Returns the context of a worker pool, with its own pool. No requests are counted there, so it needs no Redis for that. */
 export function openWorkerContext(foundation: Foundation, opened: AsyncDisposableStack): Ctx {
   return openContext({ ...foundation, redis: null }, "parley-worker", workerConnectionsMax, opened);
 }

@@ -1,4 +1,4 @@
-/** What each role of the command line does, for `--help`. The operator's commands have texts of their own. */
+/** What each role of the command line does, for `--help`. The operator's commands have other texts. */
 export const roleHelp: Readonly<Record<string, string>> = {
   start: `start
   Runs everything in one process, with a Postgres of its own where DATABASE_URL names none.

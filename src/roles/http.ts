@@ -46,8 +46,8 @@ export async function openMetricsPort(
 
 /**
  * Returns the configured port, which `variable` sets, and which nothing else listens on. It is let go
- * again until `open`: whoever connects earlier is refused, so that a balancer asks another process.
- * Where the system chose the port it is held, because nobody can know it yet; requests get 503 until
+ * again until `open`: a client that connects earlier is refused, so that a balancer asks another process.
+ * Where the system chose the port it is held, because it cannot be known yet; requests get 503 until
  * `open`. Throws `OperatorError` when it cannot be listened on.
  */
 export async function takePort(

@@ -14,7 +14,7 @@ const parentPollMs = 1_000;
 export interface StopRequests {
   /** Resolves at the first request, with what it was. */
   readonly first: Promise<string>;
-  /** Resolves at a second one, with what it was: whoever asks twice does not want to wait for the drain. */
+  /** Resolves at a second one, with what it was: the one who asks twice does not want to wait for the drain. */
   readonly second: Promise<string>;
 }
 

@@ -104,7 +104,7 @@ function usageOf(step: Step, { inputTokens }: Conversation, reasoning: string[],
 function ownWords({ prompt, images, tools, toolResults }: Conversation): string {
   if (toolResults.length > 0) return toolResults.map(sentenceAbout).join("\n");
   const seen = images === 0 ? "" : ` I see ${images === 1 ? "one picture" : `${images} pictures`} in it.`;
-  // Whoever tries an agent for the first time has no other way to know how to make it call a tool.
+  // A person who tries an agent for the first time has no other way to know how to make it call a tool.
   const one = tools.find(({ name }) => name === "bash") ?? tools[0];
   const can = one === undefined ? "" : ` Write “use the ${one.name} tool” and I call it.`;
   return `Hello! You said: “${shorten(prompt.trim(), echoCharsMax)}”.${seen} I am the simulated model, and I answer like this every time.${can}`;

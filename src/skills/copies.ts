@@ -23,7 +23,7 @@ export type RecordCopy = (inner: Tx, skillId: string) => Promise<void>;
 /**
  * Copies a skill to other agents of the tenant, one result per destination in
  * their order; a destination that fails does not stop the others. On the pool each
- * destination has a transaction of its own. Throws 404 for the agent and the skill copied
+ * destination has its own transaction. Throws 404 for the agent and the skill copied
  * from.
  */
 export async function copySkill(

@@ -6,14 +6,14 @@ import { broken, type FilePlace, isBroken, placeAt } from "./frontmatter-place.t
 /** The size limit of the frontmatter, as YAML and as JSON. */
 const frontmatterBytesMax = 16 * 1024;
 /**
- * So many tokens of YAML are given to its parser, whose time grows with them and not with the bytes: 16 KiB of `[`
+ * This many tokens of YAML are given to its parser, whose time grows with them and not with the bytes: 16 KiB of `[`
  * are 16,000 tokens. 4,000 take 20 ms at worst; a line `key: value` is five of them.
  */
 const tokensMax = 4_000;
-/** Signs that the parser takes longer for than for words: 3,900 commas within brackets took 110 ms, 1,300 lines of `%TAG` 50 ms. Each counts as so many tokens. */
+/** Signs that the parser takes longer for than for words: 3,900 commas within brackets took 110 ms, 1,300 lines of `%TAG` 50 ms. Each counts as this many tokens. */
 const slowSign = /^[[\]{},%&!*#]/;
 const slowSignWeight = 4;
-/** Collections may nest so deep, and so many keys may be written with `?`: the parser's time grows faster than these (1,900 `? ` took 1.9 s). */
+/** Collections may nest this deep, and this many keys may be written with `?`: the parser's time grows faster than these (1,900 `? ` took 1.9 s). */
 const depthMax = 64;
 /** YAML aliases may repeat this many nodes in all; real frontmatter stays far below. */
 const aliasedNodesMax = 50;
@@ -35,7 +35,7 @@ export interface Frontmatter {
 
 /** The tags of YAML's core schema, the only ones that may be written out: what others stand for (`!!binary`, `!!timestamp`) cannot be written as JSON. */
 const coreTags = ["str", "int", "float", "bool", "null", "map", "seq"].map((name) => `tag:yaml.org,2002:${name}`);
-/** A tag of YAML's own, such as `!!binary`: whoever writes one means it. */
+/** A tag of YAML's own, such as `!!binary`: an author who writes one means it. */
 const yamlTag = /^tag:yaml\.org,2002:[a-z]+$/;
 
 /**
@@ -210,7 +210,7 @@ function ofLines(source: Source, fault: FilePlace, reason: string): Frontmatter 
     throw broken(fault, `this is not valid YAML (${reason})`, "put the value in double quotes, or correct it");
   const fields = new Map([...parts].map(([key, part]) => [key, readPart(part)]));
   return {
-    // As a field of its own, `__proto__` is no name here either.
+    // As a field, `__proto__` is no name here either.
     fields: Object.fromEntries(
       [...fields].filter(([key]) => key !== "__proto__").map(([key, { json }]) => [key, json]),
     ),

@@ -44,7 +44,7 @@ export function skillRoutes(ctx: Ctx) {
         handle: ({ sql, commit, audit, reservation, tenantId, form, params, body }) => {
           const place = { tenantId, ...params };
           const record: RecordCopy = (inner, resourceId) => audit.write(inner, { resourceId, changes: [] });
-          // Without a response to keep, each destination has a transaction of its own.
+          // Without a response to keep, each destination has its own transaction.
           if (reservation === null) return copySkill(sql, place, body.agentIds, form, record);
           return commit((inner, note) => {
             note.isWritten = true;

@@ -11,7 +11,7 @@ export const manifestPath = "SKILL.md";
 export const skillsPerAgentMax = 100;
 /** Library skills one tenant may have, so that their list stays bounded. */
 export const librarySkillsPerTenantMax = 200;
-/** So many versions of a library skill are kept, the newest; agents use the newest one only. */
+/** This many versions of a library skill are kept, the newest; agents use the newest one only. */
 export const skillVersionsKept = 100;
 /** A skill holds at most this many files. */
 export const filesPerSkillMax = 100;

@@ -7,7 +7,7 @@ import { type ArchiveEntry, invalidArchive } from "./entry.ts";
 /** The size limit of an unpacked tar: a skill's files and the headers of every entry it may have. */
 const tarBytesMax = 16 * 1024 * 1024;
 
-/** Headers that say something of the next entry (pax, long names) may have so many bytes together; tar-stream reads each in one go. */
+/** Headers that say something of the next entry (pax, long names) may have this many bytes together; tar-stream reads each in one go. */
 const longHeaderBytesMax = 512 * 1024;
 const blockBytes = 512;
 /** Where a header has its size, its kind and the mark of the format, and the kinds that are long headers. */

@@ -30,7 +30,7 @@ export function deleteTenant(sql: AnySql, tenantId: string): Promise<"missing" |
     const { count } = await inner`
       update tenants set deleting_at = coalesce(deleting_at, now()) where id = ${tenantId} and deleted_at is null`;
     if (count === 0) return "missing";
-    // Nobody can decide a turn that waits for a person any more; the reaper ends and meters it.
+    // A turn that waits for a person can be decided no more; the reaper ends and meters it.
     await requestCancelOfWaiting(inner, tenantId);
     if (await endTenant(inner, tenantId)) return "ended";
     await checkAgain(inner, tenantId);
@@ -65,7 +65,7 @@ async function checkAgain(sql: AnySql, tenantId: string): Promise<void> {
  * Ends a tenant unless a turn of it is queued or runs: its credentials are 401 from
  * then on, and its secrets and pictures are deleted; those of a connection that still
  * has something to send are kept until it is sent. A turn that waits for a person
- * does not delay it, because nobody can decide any more. Returns whether it ended.
+ * does not delay it, because it can be decided no more. Returns whether it ended.
  */
 async function endTenant(sql: AnySql, tenantId: string): Promise<boolean> {
   const { count } = await sql`

@@ -4,7 +4,7 @@ import { eraseDeadJobs } from "../kernel/queue/stored-jobs.ts";
 
 /** The count of a day's turns is needed until the day is over, in UTC; some days more show what was. */
 const quotaDaysKept = 7;
-/** A dead letter that nobody retried or discarded is deleted after this many days. */
+/** A dead letter that was neither retried nor discarded is deleted after this many days. */
 const deadJobsDaysKept = 90;
 
 /** The job `records.sweep`: deletes counts of quotas that are over, and old dead letters, in batches. */

@@ -31,6 +31,6 @@ export function filedOutput({ output }: { readonly output: unknown }): ModelOutp
     mediaType,
     data: { type: "data" as const, data },
   }));
-  // One text: Google's client makes a result of its own of each.
+  // One text: Google's client makes a separate result of each.
   return { type: "content", value: [{ type: "text", text: output.text }, ...files] };
 }

@@ -26,7 +26,7 @@ export type ToolWrite = <T>(work: (inner: Tx) => Promise<T>) => Promise<T>;
 
 /** What is known of the agent when the tools of a turn are chosen. */
 export interface EquippedAgent extends ToolScope {
-  /** Whether it has skills of its own, and whether it has any memories; what it has none of is not queried. */
+  /** Whether it has its own skills, and whether it has any memories; what it has none of is not queried. */
   readonly hasSkills: boolean;
   readonly hasMemories: boolean;
 }

@@ -4,7 +4,7 @@ import type { IdOf } from "../kernel/ids.ts";
 /** What a sandbox id begins with, in place of the `ws_` of its workspace's id. */
 const sandboxPrefix = "sb_";
 
-/** The id of a sandbox: form A's name of a workspace, with a prefix of its own. */
+/** The id of a sandbox: form A's name of a workspace, with another prefix. */
 export const SandboxId = Type.String({ pattern: "^sb_[0-9a-z]{24}$", description: "sb_…" });
 
 /** Returns a workspace's id as form A prints it: the same 24 characters after `sb_`. */

@@ -14,7 +14,7 @@ export interface DiffLine {
 
 /** Texts of more lines are shown as removed and added as a whole: comparing takes time with the product of both. */
 const comparedLinesMax = 500;
-/** What every version has of its own. */
+/** What differs in every version. */
 const ownFields = new Set(["version", "createdAt", "agentId", "tenantId"]);
 
 /** Returns the fields in which two versions of an agent differ, each line by line. */

@@ -1,7 +1,7 @@
 import { Parley } from "parley/client";
 import { consoleFetch } from "./fetch.ts";
 
-/** All operations of the service as whoever is signed in: `parley.agents.list()`. */
+/** All operations of the service, as the one who is signed in: `parley.agents.list()`. */
 export const parley = new Parley({ baseUrl: window.location.origin, apiKey: "", fetch: sendRequest });
 
 /** The body is read first: browsers send a request's own body as a stream, which HTTP/1.1 does not have. */

@@ -1,4 +1,4 @@
-/** How the pages reach the service: `/console/api`, as whom the cookie names, and nobody else. */
+/** How the pages reach the service: `/console/api`, as the one whom the cookie names. */
 
 import { readParleyError } from "../../client/error.ts";
 
@@ -13,7 +13,7 @@ export function setCsrfToken(token: string): void {
   csrfToken = token;
 }
 
-/** What is done when the service says that nobody is signed in. */
+/** What is done when the service says that no one is signed in. */
 export function whenUnauthorized(act: () => void): void {
   onUnauthorized = act;
 }

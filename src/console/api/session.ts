@@ -32,7 +32,7 @@ const tabs = new BroadcastChannel("parley-console-session");
 whenUnauthorized(() => queryClient.setQueryData(sessionKey, null));
 tabs.onmessage = () => void followOtherTab().catch(() => {});
 
-/** The session; null when nobody is signed in. */
+/** The session; null when no one is signed in. */
 export function useConsoleSession() {
   return useQuery({ queryKey: sessionKey, queryFn: readSession, staleTime: Number.POSITIVE_INFINITY, retry: 2 });
 }
@@ -76,7 +76,7 @@ export function signInByLink(): void {
 }
 
 async function readSession(): Promise<ConsoleSession | null> {
-  // A link that was used before, or is too old, leaves whoever is signed in.
+  // A link that was used before, or is too old, signs no one out.
   const made = await linked?.catch(() => null);
   linked = null;
   if (made) {

@@ -47,7 +47,7 @@ export function idsInText(text: string): string[] {
   return text.split(/[\s,]+/).filter((id) => id !== "");
 }
 
-/** The request that a form means: each platform has fields of its own. */
+/** The request that a form means: each platform has other fields. */
 export function chatOfForm(form: ChatSettingsForm, platform: ChatConnection["platform"]): ChatConnectionUpdate {
   const approverIds = idsInText(form["configuration.approverIds"]);
   const own =

@@ -16,7 +16,7 @@ interface MessageViewProps {
   readonly isStreaming?: boolean;
 }
 
-/** One message, as whoever reads the conversation sees it. While an answer is streamed, the messages before it are not drawn anew. */
+/** One message, as a reader of the conversation sees it. While an answer is streamed, the messages before it are not drawn anew. */
 export const MessageView = memo(function MessageView(props: MessageViewProps) {
   const { message, callAction, actions, unfolded = false, isStreaming = false } = props;
   const note = endNote(message.metadata);

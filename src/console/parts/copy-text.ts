@@ -1,6 +1,6 @@
 import { toast, toastError } from "./toasts.tsx";
 
-/** Puts a text into the clipboard, and says so; also where a page without https has no clipboard of its own. */
+/** Puts a text into the clipboard, and says so; also where a page without https has no clipboard. */
 export async function copyText(text: string): Promise<void> {
   try {
     if (window.isSecureContext) await navigator.clipboard.writeText(text);

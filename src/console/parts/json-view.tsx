@@ -1,6 +1,6 @@
 import { CodeBlock } from "./code-block.tsx";
 
-/** So many characters are shown; the rest is copied with them. */
+/** This many characters are shown; the rest is copied with them. */
 const shownMax = 20_000;
 
 /** A value of a model, a tool or a client, as text. A text stays one, with its lines. */

@@ -1,6 +1,6 @@
 import type { FileUIPart } from "ai";
 
-/** So many pictures a message has, as the API counts them. */
+/** This many pictures a message has, as the API counts them. */
 const picturesMax = 20;
 /** A request's body has its own limit; a larger picture would be refused after it was sent. */
 const pictureBytesMax = 8 * 1024 * 1024;

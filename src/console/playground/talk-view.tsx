@@ -82,7 +82,7 @@ export function TalkView({ talk, onPhase, onFork, renew }: TalkViewProps) {
   );
 }
 
-/** The first text of an answer is drawn at once; after it each drawing holds what came in so many milliseconds. */
+/** The first text of an answer is drawn at once; after it each drawing holds what came in this many milliseconds. */
 function drawnEvery({ chat }: Talk): { throttle?: number } {
   const last = chat.messages.at(-1);
   const speaks = last?.role === "assistant" && last.parts.some((part) => part.type === "text" && part.text !== "");
@@ -106,7 +106,7 @@ function useOthersDecision(talk: Talk, isWaiting: boolean): void {
   });
 }
 
-/** Keeps the end in sight while whoever reads is at the end. What a turn took comes after its last text. */
+/** Keeps the end in sight while the reader is at the end. What a turn took comes after its last text. */
 function useFollowedEnd() {
   return useCallback((element: HTMLDivElement | null) => {
     if (element === null) return;

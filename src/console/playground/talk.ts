@@ -24,7 +24,7 @@ export interface TalkWith {
   readonly sessionId: string | null;
 }
 
-/** So many messages are shown; a longer session's page has the others. */
+/** This many messages are shown; a longer session's page has the others. */
 const messagesMax = 200;
 
 let talks = 0;

@@ -18,7 +18,7 @@ export function useTalk(
   }
   renewed.current = false;
   const talk = held.current;
-  // Whoever leaves the page, or this conversation, reads no further.
+  // A reader who leaves the page, or this conversation, reads no further.
   useEffect(() => () => talk?.leave(), [talk]);
   useEffect(
     () => () => {

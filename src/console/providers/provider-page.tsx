@@ -66,7 +66,7 @@ function Rename({ provider }: { readonly provider: Provider }) {
   );
 }
 
-/** So many models are shown at first; a router lists hundreds. */
+/** This many models are shown at first; a router lists hundreds. */
 const shownAtFirst = 40;
 
 function Models({ provider: { id: providerId, providerType } }: { readonly provider: Provider }) {

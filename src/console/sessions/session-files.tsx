@@ -9,7 +9,7 @@ import { bytesText } from "../parts/moment.ts";
 import { Section } from "../parts/page.tsx";
 import { Await, Empty } from "../parts/states.tsx";
 
-/** So many files are shown at first. */
+/** This many files are shown at first. */
 const shownAtFirst = 50;
 
 /** The files of the agent's workspace, where it has one. */

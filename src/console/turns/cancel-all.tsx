@@ -8,7 +8,7 @@ import { countText } from "../parts/moment.ts";
 import { toast } from "../parts/toasts.tsx";
 import { cancelOf, openStatuses, type TurnFilters } from "./turn-filters.ts";
 
-/** So many matching turns are counted; of more it is only said that there are more. */
+/** This many matching turns are counted; of more it is only said that there are more. */
 const countedMax = 1_000;
 const pageRows = 200;
 

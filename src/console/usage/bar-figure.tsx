@@ -2,7 +2,7 @@ import type { ReactNode } from "react";
 import { countText } from "../parts/moment.ts";
 import { allTokens, type UsageRow } from "./usage-rows.ts";
 
-/** So many bars are drawn; the table has all. */
+/** This many bars are drawn; the table has all. */
 const barsMax = 10;
 
 interface BarFigureProps {

@@ -17,7 +17,7 @@ interface Taken {
   readonly waiting: Set<Waiter>;
 }
 
-/** So many places for each key. Who finds none waits, in order of arrival and for a bounded time. */
+/** A bounded number of places for each key. A request that finds none waits, in order of arrival and for a bounded time. */
 export class Places<K> {
   readonly #limits: PlaceLimits;
   readonly #taken = new Map<K, Taken>();

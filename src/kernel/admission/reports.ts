@@ -24,7 +24,7 @@ const usualLimits: ReportLimits = {
 };
 
 /**
- * Runs what adds up many rows, a few at a time and on connections of its own, so that no
+ * Runs what adds up many rows, a few at a time and on separate connections, so that no
  * report delays any other request. A free place goes to the waiting tenant that runs the fewest.
  */
 export class Reports {

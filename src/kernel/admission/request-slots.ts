@@ -59,14 +59,14 @@ const signInPath = /^[a-z]+:\/\/[^/]*\/console\/api\/login\/?(?:\?|$)/;
 const webhookPath = /^[a-z]+:\/\/[^/]*\/v1\/chat\/webhooks\/[^/]+\/([^/?]+)/;
 
 /**
- * Shares an HTTP process among its senders (docs/decisions/requests.md): each has so many
- * requests in flight and so many streams open, and among those that begin, the one with the
+ * Shares an HTTP process among its senders (docs/decisions/requests.md): each has a limit of
+ * requests in flight and of open streams, and among those that begin, the one with the
  * fewest goes first.
  *
  * A request counts for the tenant that its credential stood for the last time, until it is
  * authenticated; one whose credential is new, missing or was refused counts with all others of
  * its kind, so a flood of invented credentials takes no more of the process than one tenant.
- * What nobody vouches for yet holds no place while its body comes (`pause`, and sign-ins from the
+ * What no credential vouches for yet holds no place while its body comes (`pause`, and sign-ins from the
  * first on): who sends a byte now and then would keep others of its kind out.
  */
 export class RequestSlots {

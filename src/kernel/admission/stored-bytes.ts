@@ -32,7 +32,7 @@ const retryAfterSeconds = 60;
 const known = new Map<string, Known>();
 
 /**
- * Checks that a tenant may store so many bytes more. What is let in counts at once in this process, and in others once they
+ * Checks that a tenant may store `bytes` more. What is let in counts at once in this process, and in others once they
  * count again. Throws 429 `quota_exceeded`; before that it is counted anew, because something may have been deleted.
  */
 export async function requireRoom(sql: AnySql, tenant: Limited, bytes: number): Promise<void> {
@@ -50,7 +50,7 @@ export async function requireRoom(sql: AnySql, tenant: Limited, bytes: number): 
   stored.bytes += bytes;
 }
 
-/** Returns the bytes of what a turn is asked with, as JSON; of a tenant without a limit nobody asks. */
+/** Returns the bytes of what a turn is asked with, as JSON; of a tenant without a limit they are not counted. */
 export function askedSize({ storedMib }: Limited, fields: readonly unknown[]): number {
   return storedMib === null ? 0 : Buffer.byteLength(JSON.stringify(fields));
 }

@@ -2,9 +2,9 @@ import { readBytes } from "../bounded-read.ts";
 import { strangeBodyMsMax } from "../limits.ts";
 
 /**
- * Reads bodies of which it is not known yet who sends them. So many of a kind come at once; one
- * more makes the one that has been coming for the longest time give way. So who sends slowly keeps
- * nobody out: what is sent at once is there long before it is the oldest.
+ * Reads bodies of which it is not known yet who sends them. A bounded number of a kind come at once; one
+ * more makes the one that has been coming for the longest time give way. So a slow sender keeps
+ * no other out: what is sent at once is there long before it is the oldest.
  */
 export class StrangeBodies {
   readonly #atOnceMax: number;

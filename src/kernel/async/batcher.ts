@@ -81,7 +81,7 @@ export class Batcher<T, A> {
   }
 }
 
-/** Returns a function that gives each object (a pool, say) a batcher of its own, made by `make` when it is first asked for. */
+/** Returns a function that gives each object (a pool, say) its own batcher, made by `make` when it is first asked for. */
 export function batcherFor<K extends object, T, A>(make: (of: K) => Batcher<T, A>): (of: K) => Batcher<T, A> {
   const made = new WeakMap<K, Batcher<T, A>>();
   return (of) => {

@@ -3,7 +3,7 @@ import { noteDoing, workHere } from "../telemetry/work.ts";
 
 /** Sliced work of a process takes so long together in one round of the event loop, in milliseconds. */
 const roundMs = 5;
-/** The clock is looked at after so many steps, each of which takes some ten nanoseconds. */
+/** The clock is looked at after this many steps, each of which takes some ten nanoseconds. */
 const stepsPerLook = 256;
 
 /** Work that yields where it may be put off, and returns what came of it. */
@@ -51,7 +51,7 @@ export class SliceClock {
 /**
  * Runs work whose time depends on what strangers sent: in slices, of which one round of the event loop
  * runs some milliseconds, however much work there is. Among several holders slices go in
- * turn; the holder is the tenant for whom it is done. Throws `OutOfTimeError` when the work takes more than `msMax` of its own, the signal's reason, and what
+ * turn; the holder is the tenant for whom it is done. Throws `OutOfTimeError` when the work takes more than `msMax` itself, the signal's reason, and what
  * the work throws.
  */
 export async function inSlices<T>(

@@ -1,7 +1,7 @@
 /**
  * Shares the event loop between holders whose work comes faster than it is done: in one
  * round of the loop each holder gets the same amount, and what is more waits for the next
- * round. Whoever has little passes at once, and when only one holder has work it gets
+ * round. A holder that has little passes at once, and when only one holder has work it gets
  * every round.
  */
 export class TickShares {

@@ -1,4 +1,4 @@
-/** Resolves after so many milliseconds, or as soon as `stop` is aborted. Never rejects. */
+/** Resolves after `ms` milliseconds, or as soon as `stop` is aborted. Never rejects. */
 export function sleep(ms: number, stop?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (stop?.aborted === true) return resolve();
@@ -13,7 +13,7 @@ export function sleep(ms: number, stop?: AbortSignal): Promise<void> {
 }
 
 /**
- * Waits for `work` for at most so many milliseconds. Returns its result, else what
+ * Waits for `work` for at most `limitMs`. Returns its result, else what
  * `onLate` returns or throws. Work that is late goes on; an error of it is ignored then.
  */
 export async function within<T, L>(work: PromiseLike<T>, limitMs: number, onLate: () => L): Promise<T | L> {
@@ -34,7 +34,7 @@ export async function within<T, L>(work: PromiseLike<T>, limitMs: number, onLate
   }
 }
 
-/** Resolves when `work` has succeeded, or after so many milliseconds without it. Rejects as `work` does. */
+/** Resolves when `work` has succeeded, or after `limitMs` without it. Rejects as `work` does. */
 export async function waitAtMost(work: PromiseLike<unknown>, limitMs: number): Promise<void> {
   await within(work, limitMs, () => undefined);
 }

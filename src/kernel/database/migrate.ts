@@ -12,7 +12,7 @@ const migrationsFolder = join(import.meta.dirname, "../../../sql");
 const migrationName = /^\d{3}_[a-z_]+\.sql$/;
 /** Before 0.2 the numbers had four digits, so that no name of then is one of today's. */
 const nameBeforeBaseline = /^\d{4}_/;
-/** Any fixed number: whoever migrates holds this advisory lock, so that several processes may start at once. */
+/** Any fixed number: a process that migrates holds this advisory lock, so that several processes may start at once. */
 const migrationLock = 7_246_119;
 /** The logger for the queue's own migrations, which logs nothing: failures are thrown. */
 const silentQueueLogger = new QueueLogger(() => () => {});
@@ -110,7 +110,7 @@ async function indexJobs(sql: postgres.Sql): Promise<void> {
     if (known?.valid) continue;
     if (known !== undefined)
       await withShortLocks(() => sql.unsafe(`drop index concurrently if exists graphile_worker.${name}`));
-    // It waits for those who read, and nobody waits for it.
+    // It waits for those who read, and they do not wait for it.
     await sql`set lock_timeout = 0`;
     await sql.unsafe(`create index concurrently ${name} on graphile_worker._private_jobs ${columns}`);
     await sql`set lock_timeout = ${sql.unsafe(String(schemaLockMs))}`;

@@ -6,7 +6,7 @@ export const eraseRowsMax = 1_000;
 const eraseBytesMax = 16 * 1024 * 1024;
 /** Rows found by one scan. Far more than one statement deletes, because every scan walks over what was deleted before it. */
 const eraseScanRows = 20_000;
-/** A job that deletes in bulk gives its slot back after this long, in milliseconds, and goes on in a job of its own. */
+/** A job that deletes in bulk gives its slot back after this long, in milliseconds, and goes on in another job. */
 const eraseJobMsMax = 5_000;
 
 /** What a bulk deletion throws when its time is used up; what is deleted stays deleted. */
@@ -85,7 +85,7 @@ export function idsOf(rows: readonly SizedId[]): string[] {
   return rows.map(({ id }) => id);
 }
 
-/** Cuts rows into steps of at most `eraseRowsMax` rows and `eraseBytesMax` bytes; a larger row is a step of its own. */
+/** Cuts rows into steps of at most `eraseRowsMax` rows and `eraseBytesMax` bytes; a larger row is a step by itself. */
 function eraseStepsOf<T extends SizedRow>(rows: readonly T[]): T[][] {
   const steps: T[][] = [];
   let bytes = 0;

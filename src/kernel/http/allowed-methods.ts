@@ -21,7 +21,7 @@ export function allowedMethods(routes: readonly Route[]): (pathname: string) => 
   };
 }
 
-/** The words that other routes have where a route ends in an id: there they are paths of their own, not ids. */
+/** The words that other routes have where a route ends in an id: there they are paths, not ids. */
 export function literalsBeside(routes: readonly Route[]): ReadonlyMap<string, ReadonlySet<string>> {
   const split = (path: string) =>
     [path.slice(0, path.lastIndexOf("/")), path.slice(path.lastIndexOf("/") + 1)] as const;

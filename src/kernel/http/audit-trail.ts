@@ -15,7 +15,7 @@ export interface AuditNote {
   resourceId?: string;
   /** Left out: the fields of the request's body. */
   changes?: readonly string[];
-  /** The work has written events of its own. */
+  /** The work has written its own events. */
   isWritten?: boolean;
   /** The resource as it was: fields that are the same in the response did not change, and there is no event when none did. */
   before?: object;

@@ -15,7 +15,7 @@ export function Component<T extends TProperties>(name: string, properties: T): T
 
 /**
  * A field with the value that the document's examples show. A field that may be left
- * out is part of an example when it has such a value of its own.
+ * out is part of an example when it has such a value.
  */
 export function example<T extends TSchema>(schema: T, value: unknown): T {
   return { ...schema, example: value };

@@ -4,7 +4,7 @@ import { jsonValuesMax } from "../limits.ts";
 
 /**
  * Counts the values of a JSON text, which may be malformed and come in pieces. Throws 413
- * `payload_too_large` for more than `jsonValuesMax`: parsing and checking so many would
+ * `payload_too_large` for more than `jsonValuesMax`: parsing and checking that many would
  * hold up all requests of the process.
  */
 export async function limitValues(pieces: readonly Uint8Array[]): Promise<void> {

@@ -50,7 +50,7 @@ export async function eraseResponses(sql: AnySql, ids: readonly string[], pace: 
   }
 }
 
-/** Deletes the Idempotency-Keys of the turns of a session that nobody ever saw: a repeat runs anew. */
+/** Deletes the Idempotency-Keys of the turns of a session that was never seen: a repeat runs anew. */
 export async function freeKeysOf(sql: AnySql, sessionId: string): Promise<void> {
   await byIndex(
     sql,

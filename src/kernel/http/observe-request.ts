@@ -3,7 +3,7 @@ import { inSpan, type SpanFields } from "../telemetry/trace.ts";
 import { workFor } from "../telemetry/work.ts";
 import { isProbe, requestIdOf, routeOf } from "./request.ts";
 
-/** Methods that have a label of their own; a client may send any word. */
+/** Methods that have a label; a client may send any word. */
 const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 
 /** Counts and traces a request while `respond` makes its response, and returns that. It ends with the response's headers: a stream lasts as long as its turn. */

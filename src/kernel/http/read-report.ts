@@ -3,8 +3,8 @@ import type { Sql } from "../database/client.ts";
 import type { IdOf } from "../ids.ts";
 
 /**
- * Returns a report. From here on the request is not counted as in flight, because reports have a
- * bound of their own. Throws 503 as `Reports.run`.
+ * Returns a report. From here on the request is not counted as in flight, because reports have
+ * another bound. Throws 503 as `Reports.run`.
  */
 export function readReport<T>(
   ctx: Ctx,

@@ -42,7 +42,7 @@ TypeRegistry.Set<CharacterBounds>(charactersKind, ({ minLength = 0, maxLength, p
 });
 
 /**
- * A text of so many characters. They are Unicode code points, as JSON Schema
+ * A text of a bounded number of characters. They are Unicode code points, as JSON Schema
  * counts them; `Type.String` would count UTF-16 units, and an emoji twice.
  */
 export function Characters(rule: { min?: number; max: number; pattern?: string }): TUnsafe<string> {
@@ -92,7 +92,7 @@ TypeRegistry.Set<{ bytesMax: number }>(
   ({ bytesMax }, value) => Buffer.byteLength(JSON.stringify(value ?? null)) <= bytesMax,
 );
 
-/** Any JSON of at most so many bytes. */
+/** Any JSON of a bounded number of bytes. */
 export function BoundedJson(bytesMax: number) {
   const errorMessage = `must be at most ${bytesMax} bytes as JSON`;
   return Type.Unsafe<unknown>({ [Kind]: boundedJsonKind, bytesMax, errorMessage });
@@ -138,7 +138,7 @@ TypeRegistry.Set<{ digitsMax: number }>(
 
 /**
  * A whole number in a path or query, which are text. It is documented as the integer
- * that it means; whoever reads it checks that it is one.
+ * that it means; the code that reads it checks that it is one.
  */
 export function Digits(range: { minimum: number; maximum?: number; default?: number }, digitsMax = 16) {
   const errorMessage = `must have at most ${digitsMax} characters`;

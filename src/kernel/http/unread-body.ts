@@ -3,7 +3,7 @@ import { unreadBodyMsMax, unreadBodySilenceMsMax } from "../limits.ts";
 
 /**
  * Returns the response to a request, when the body of a refused one (a status of 400 or
- * more) that nobody read is over. What comes of it is dropped: a connection that is closed while its
+ * more) that was not read is over. What comes of it is dropped: a connection that is closed while its
  * client still sends may lose the response. A body that sends nothing for
  * `unreadBodySilenceMsMax`, or lasts longer than `unreadBodyMsMax`, gets `Connection: close`, so
  * that a body which was announced and never comes holds no connection.

@@ -5,7 +5,7 @@ import { exampleOf } from "./example.ts";
 /** A JSON schema as the document has it. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** Words of our own that only the checks or the examples read. */
+/** Our own words that only the checks or the examples read. */
 const ownWords = new Set(["bytesMax", "errorMessage", "example", "shown", "title"]);
 /** Words that hold one schema, a list of schemas, or schemas by name. */
 const schemaWords = new Set(["items", "additionalProperties", "contentSchema", "not"]);

@@ -1,6 +1,6 @@
 import { OptionalKind, type TSchema } from "@sinclair/typebox";
 
-/** Stands where a text has no example of its own. A test sees that the document has none. */
+/** Stands where a text has no example. A test sees that the document has none. */
 export const missingExample = "…";
 
 const time = "2026-03-02T09:30:00.000Z";

@@ -8,16 +8,16 @@ import { isPublicAddress } from "./address.ts";
 
 /** Time limit for connecting, with the name's resolution and the TLS handshake. */
 const connectTimeoutMs = 10_000;
-/** A connection that nobody uses is closed after this. */
+/** An idle connection is closed after this. */
 const idleSocketMs = 30_000;
-/** The most connections that nobody uses, to one host and to all hosts; one more is closed when its request ends. */
+/** The most idle connections, to one host and to all hosts; one more is closed when its request ends. */
 const idleSocketsPerHostMax = 64;
 const idleSocketsMax = 512;
 
 /** The address is refused: it is not public, or its URL has a form that is not allowed. Another attempt would fail as well. */
 export class RefusedAddressError extends Error {
   override readonly name = "RefusedAddressError";
-  /** The URL itself is fine, and its name leads to an address that is not: whoever chose the name must not learn of it. */
+  /** The URL itself is fine, and its name leads to an address that is not: the one who chose the name must not learn of it. */
   readonly isOfName: boolean;
 
   constructor(message: string, { isOfName = false }: { readonly isOfName?: boolean } = {}) {
@@ -72,7 +72,7 @@ export function pinnedSender(options: PinOptions = {}): PinnedSend {
 /**
  * Returns an agent without a limit on the connections in use: who shares them bounds
  * the requests of each tenant, and a limit here would let one tenant's refuse another's.
- * Connections that nobody uses are few and end soon, as a server may keep them open for ever.
+ * Idle connections are few and end soon, as a server may keep them open for ever.
  */
 function boundedAgent(idleMs: number): Agent {
   // The agent's time limit ends connections without a request only.

@@ -6,7 +6,7 @@
 /** The fields of an object; of anything else, none. */
 export type SentFields = Readonly<Record<string, unknown>>;
 
-/** An id has at most so many characters. */
+/** An id has at most this many characters. */
 const idCharactersMax = 256;
 
 /** Returns the fields of a value; null when it is no object. */

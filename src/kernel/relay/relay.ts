@@ -5,7 +5,7 @@
  * once, by the writer. A log has a bound, beyond which its oldest events are dropped. Losing the relay costs live tokens, never a turn.
  */
 
-/** A log is kept this long after its end, whoever reads it, in milliseconds. */
+/** A log is kept this long after its end, read or not, in milliseconds. */
 export const relayKeepMs = 300 * 1000;
 /** A log without an end expires this long after its last append, touch or check for a follower, in milliseconds. */
 export const relayOpenKeepMs = 300 * 1000;
@@ -18,7 +18,7 @@ export const relayLogBytesMax = 16 * 1024 * 1024;
 export const relayTrimPart = 1 / 8;
 /** What one entry of a log takes beside its events, about, in bytes. */
 export const relayEntryBytes = 100;
-/** A writer cuts its batches at this many bytes; a larger chunk is a batch of its own. */
+/** A writer cuts its batches at this many bytes; a larger chunk is a batch by itself. */
 export const relayBatchBytesMax = 64 * 1024;
 /** One command appends to at most this many logs, and this many characters of their batches: some milliseconds of Redis' time. */
 export const relayGroupMax = 500;
@@ -67,7 +67,7 @@ export interface LogKey {
   readonly attempt: number;
   /** Who writes it, where that is a later claim than the one that began it (`Relay.fence`). */
   readonly claim?: number;
-  /** An earlier log of it was lost with what readers had seen, so the events of this one have names of their own. */
+  /** An earlier log of it was lost with what readers had seen, so the events of this one have other names. */
   readonly afterLoss?: boolean;
 }
 

@@ -31,7 +31,7 @@ export function createLogger(level: (typeof logLevels)[number], destination?: De
   return pino(options, destination ?? gatheredOutput());
 }
 
-/** So many characters of lines are written at once, without waiting for more. */
+/** This many characters of lines are written at once, without waiting for more. */
 const gatheredMax = 65_536;
 let output: DestinationStream | null = null;
 

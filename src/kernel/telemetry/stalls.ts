@@ -4,7 +4,7 @@ import { takeBegun } from "./work.ts";
 
 /** A stall is told when the event loop stood for longer. */
 const stallMsMin = 200;
-/** And when the process itself computed for so long meanwhile: one that the system stopped, on a busy host, stood in nobody's input. */
+/** And when the process itself computed for so long meanwhile: one that the system stopped, on a busy host, was not held up by what it read. */
 const computedMsMin = 100;
 /** How often the watchdog looks; a stall is seen as soon as it is over, and may have begun so much earlier than it looks. */
 const lookEveryMs = 20;

@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 
 /**
  * What the event loop has begun last, as another thread of the process sees it while the loop stands: the turn, in memory that both
- * share. Behind a number that is whoever's to use there is the length of the turn's id, 0 for none, and the id.
+ * share. Behind a number that its user may use as it likes there is the length of the turn's id, 0 for none, and the id.
  */
 const lengthAt = 4;
 const idAt = 8;

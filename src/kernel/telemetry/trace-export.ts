@@ -9,7 +9,7 @@ const batchSpansMax = 512;
 const batchEveryMs = 1_000;
 /** A collector has this long to take a delivery, in milliseconds. */
 const deliveryMsMax = 5_000;
-/** An attribute is cut at so many characters; where contents are recorded, at so many as they may have. */
+/** An attribute is cut at this many characters; where contents are recorded, at as many as those may have. */
 const attributeCharactersMax = 1_024;
 const contentAttributeCharactersMax = 65_536;
 /** Spans with contents may wait for less, so that a collector that is away costs at most 128 MiB. */

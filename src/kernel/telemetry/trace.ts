@@ -109,7 +109,7 @@ function wrap(on: Tracing, span: Span): OpenSpan {
 
 const parentPattern = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?$/;
 
-/** Returns the parts of a W3C `traceparent`; null for any other text, and the span then begins a trace of its own. */
+/** Returns the parts of a W3C `traceparent`; null for any other text, and the span then begins a new trace. */
 function readParent(text: string): { traceId: string; spanId: string; traceFlags: number } | null {
   const [, traceId, spanId, flags] = parentPattern.exec(text) ?? [];
   if (traceId === undefined || spanId === undefined || flags === undefined) return null;

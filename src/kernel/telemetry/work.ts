@@ -28,7 +28,7 @@ export function workFor<T>(work: Work, doing: string, run: () => T): T {
   return here.run(work, run);
 }
 
-/** Returns for whom this is done; null where it is for nobody in particular. */
+/** Returns for whom this is done; null where it is for no one in particular. */
 export function workHere(): Work | null {
   return here.getStore() ?? null;
 }

@@ -12,7 +12,7 @@ import type { ServerMetadata } from "./server-metadata.ts";
  * documents of this file's making.
  */
 
-/** Of a list in a document so many entries are used, each of at most so many characters. */
+/** Of a list in a document this many entries are used, each of at most this many characters. */
 const entriesMax = 200;
 const entryLengthMax = 256;
 /** A lifetime that is longer is taken for none: 100 years, in seconds. */
@@ -84,7 +84,7 @@ export const tokenAnswer: DocumentReader = {
   mayBeMissing: false,
   read(fields) {
     const error = readErrorCode(fields.error);
-    // Slack has the tokens of a person in an object of their own.
+    // Slack has the tokens of a person in a separate object.
     const holder = present(fields.access_token) ? fields : (asFields(fields.authed_user) ?? fields);
     if (!present(holder.access_token) && error !== null) return { error };
     const expiresIn = readLifetime(holder.expires_in);
@@ -165,13 +165,13 @@ export function discoveryReaders(requestedResource: URL, found: Discovered): (ur
   };
 }
 
-/** The library passes over faults of the resource's metadata; then nobody would be told. */
+/** The library passes over faults of the resource's metadata; then the tenant would not be told. */
 function faulty(found: Discovered, message: string): Unreadable {
   found.fault = notMcp(`The MCP server's resource metadata: ${message}.`);
   return new Unreadable(message);
 }
 
-/** What the library's schemas want of a provider of OpenID Connect, and nobody uses. */
+/** What the library's schemas want of a provider of OpenID Connect, and what is not used here. */
 function oidcFields(metadata: ServerMetadata): object {
   return {
     authorization_endpoint: metadata.authorization_endpoint ?? metadata.token_endpoint,

@@ -12,7 +12,7 @@ export type ServerMetadata = Pick<
   | "token_endpoint_auth_methods_supported"
   | "authorization_response_iss_parameter_supported"
 > & {
-  /** Not said by a server where nobody signs in. */
+  /** Not said by a server where no person signs in. */
   readonly authorization_endpoint?: string;
   readonly client_id_metadata_document_supported?: boolean;
 };

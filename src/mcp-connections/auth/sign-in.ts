@@ -122,7 +122,7 @@ async function startFlow(
   return authorizationUrl.href;
 }
 
-/** Throws `McpFailure`, which names the field, for an authorization server where nobody can sign in as this service does. */
+/** Throws `McpFailure`, which names the field, for an authorization server where no sign-in of this service can work. */
 function checkCanSignIn({ metadata }: AuthorizationServer): void {
   const fault = (field: string, why: string) => notMcp(`The authorization server's metadata: \`${field}\` ${why}.`);
   const { authorization_endpoint, response_types_supported, code_challenge_methods_supported: challenges } = metadata;

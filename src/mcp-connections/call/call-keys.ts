@@ -14,14 +14,14 @@ interface KeyedCall {
 /**
  * The keys of the calls of a turn (`parley/idempotencyKey`), by which a server tells a call that is
  * made again from a new one. A call has the key of an earlier one with the same tool and input
- * while nobody knows what came of that one: its answer was lost, or could not be read. Once an
+ * while it is not known what came of that one: its answer was lost, or could not be read. Once an
  * answer was read, the same call is a new one. A turn that is run again makes the same keys.
  */
 export class CallKeys {
   readonly #turnId: string;
   /** How many calls with the same tool and input each step has made here. */
   readonly #made = new Map<string, number>();
-  /** Calls of which nobody knows what came of them, by their place in the prompt. */
+  /** Calls of which it is not known what came of them, by their place in the prompt. */
   readonly #unknown = new Set<string>();
 
   constructor(turnId: string) {
@@ -37,7 +37,7 @@ export class CallKeys {
     return digestOf(JSON.stringify([this.#turnId, identity, this.#answered(toolName, input, messages) + before]));
   }
 
-  /** Notes that nobody knows what came of a call. */
+  /** Notes that it is not known what came of a call. */
   noteUnknown({ toolCallId, messages }: KeyedCall): void {
     this.#unknown.add(placeOf(indexOf(toolCallId, messages), toolCallId));
   }

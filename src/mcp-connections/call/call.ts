@@ -127,7 +127,7 @@ export class ServerCall {
     };
   }
 
-  /** Asks for a task until it has ended. One that is given up is cancelled, so that it does not run for nobody. */
+  /** Asks for a task until it has ended. One that is given up is cancelled, so that it does not run in vain. */
   async #follow(session: McpSession, began: TaskState, signal: AbortSignal): Promise<ReadResult> {
     try {
       for (let task = began; ; task = await this.#nextState(session, task, signal)) {
@@ -180,7 +180,7 @@ export class ServerCall {
     );
   }
 
-  /** Nobody can be asked: a question to a person is declined, as in `declineInput`. */
+  /** No person can be asked: a question to a person is declined, as in `declineInput`. */
   async #answer(session: McpSession, { taskId, inputRequests }: TaskState, signal: AbortSignal): Promise<void> {
     const isNew = ([key]: [string, unknown]) => !this.#answered.has(key);
     const asked = questionsIn(Object.fromEntries(Object.entries(inputRequests).filter(isNew)));
@@ -190,7 +190,7 @@ export class ServerCall {
     for (const key of asked) this.#answered.add(key);
   }
 
-  /** Tells the server that nobody waits for a task any more; it may have ended already. */
+  /** Tells the server that a task is not waited for any more; it may have ended already. */
   async #cancel(session: McpSession, { taskId }: TaskState): Promise<void> {
     const told = session.request("tasks/cancel", { taskId }, { timeout: noticeTimeoutMs }).then(
       () => {

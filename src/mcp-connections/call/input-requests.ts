@@ -11,7 +11,7 @@ interface InputAnswer {
 }
 
 /**
- * Makes a call until its server asks for no more input (revision 2026-07-28). Nobody can be
+ * Makes a call until its server asks for no more input (revision 2026-07-28). No person can be
  * asked from within a tool call: a question to a person is declined, which lets the server
  * go on or not as it likes. Throws `ToolError` for anything else it asks for, and when it does
  * not stop asking.
@@ -40,7 +40,7 @@ export function questionsIn(inputRequests: JsonFields): string[] {
   return asked.map(([key]) => key);
 }
 
-/** Returns the answer to questions that nobody can be asked. */
+/** Returns the answer to questions that no person can be asked. */
 export function declined(keys: readonly string[]): Record<string, { readonly action: "decline" }> {
   return Object.fromEntries(keys.map((key) => [key, { action: "decline" as const }]));
 }

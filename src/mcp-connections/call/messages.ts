@@ -35,12 +35,12 @@ export const faultKey = "parley/fault";
 
 /** The code of the errors that are made here. */
 const ownErrorCode = -32_603;
-/** The name of a server or its version has at most so many characters. */
+/** The name of a server or its version has at most this many characters. */
 const serverNameLengthMax = 256;
-/** So many revisions of the protocol that a server says it speaks are looked at. */
+/** This many revisions of the protocol that a server says it speaks are looked at. */
 const revisionsMax = 100;
 
-/** Returns the error that tells the library, and through it whoever waits, why a request has no answer that can be read. */
+/** Returns the error that tells the library, and through it the caller, why a request has no answer that can be read. */
 export function faultMessage({ id }: AskedRequest, fault: string): JsonFields {
   return { jsonrpc: "2.0", id, error: { code: ownErrorCode, message: fault, data: { [faultKey]: fault } } };
 }
@@ -82,7 +82,7 @@ function readMessage(value: unknown, request: AskedRequest, isAlone: boolean): R
   return [{ message: { jsonrpc: "2.0", id, result: resultFor(request, result) }, isAnswer: true, result }];
 }
 
-/** What a server sends of its own accord: signs of life, and questions, which the library answers. */
+/** What a server sends unasked: signs of life, and questions, which the library answers. */
 function fromServer({ id, params }: JsonFields, method: string, request: AskedRequest): ReadMessage[] | null {
   if (typeof id === "string" || Number.isSafeInteger(id))
     return [{ message: { jsonrpc: "2.0", id, method }, isAnswer: false }];

@@ -25,7 +25,7 @@ export type TakeResult = (request: AskedRequest, result: Result) => void;
 /** The result of a request as the server sent it. */
 export interface Result {
   readonly value: unknown;
-  /** So many bytes of JSON it came in. */
+  /** The number of bytes of JSON that it came in. */
   readonly bytes: number;
 }
 
@@ -33,7 +33,7 @@ export interface Result {
 export const connectionClosed = "The connection closed before the answer.";
 /** The reading of a stream gives way to other work after this long. */
 const sliceMs = 5;
-/** At most so many bytes of a stream are read between two looks at that. */
+/** At most this many bytes of a stream are read between two looks at that. */
 const sliceBytes = 16 * 1024;
 /** Requests that the SDK makes to find out what it talks to; it waits for their answers without a look at what else comes. */
 const handshakes = new Set(["initialize", "server/discover"]);
@@ -258,7 +258,7 @@ async function* answerPieces(
     const isFault = error instanceof UnreadableAnswer;
     if (!isFault && request.lastEventId !== null) throw error;
     fault = isFault ? error.fault : connectionClosed;
-    // Nobody is to resume a stream whose answer is there and cannot be read.
+    // A stream whose answer is there and cannot be read is not resumed.
     if (isFault) request.lastEventId = null;
   }
   if (request.lastEventId !== null) return;
@@ -322,7 +322,7 @@ function messagesIn(
   return messagesOf(plainJson(data), request, take, data.byteLength, false);
 }
 
-/** JSON of so many bytes is within every bound of values and of depth. */
+/** JSON of this many bytes is within every bound of values and of depth. */
 const plainBytesMax = 256;
 
 /** Reads such JSON at once: to wait for each of a million pings would cost more than to read them. What has no part of a message is none. */
@@ -337,7 +337,7 @@ function plainJson(data: Buffer): ForeignJson {
 
 const messageParts = ['"method"', '"result"', '"error"'].map((part) => Buffer.from(part));
 
-/** So many messages beside the answer pass as they come; then one each so many milliseconds, which is enough for a sign of life. */
+/** This many messages beside the answer pass as they come; then one in this many milliseconds, which is enough for a sign of life. */
 const noticesMax = 1_000;
 const noticePauseMs = 100;
 

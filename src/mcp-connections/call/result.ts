@@ -42,7 +42,7 @@ export function readCallResult(result: ReadResult): string | FiledResult {
   return files.length === 0 ? text : new FiledResult(text, files);
 }
 
-/** Returns the text of a result that says that the call failed: nobody is shown its files. */
+/** Returns the text of a result that says that the call failed: its files are not shown. */
 export function failureText(result: ReadResult): string {
   return textOf(
     result,
@@ -68,7 +68,7 @@ function readBlock(value: unknown): ReadBlock {
   return readKnown(block) ?? { text: `[${typeOf(block)}, not shown]` };
 }
 
-/** A block's type is repeated up to so many characters. */
+/** A block's type is repeated up to this many characters. */
 const typeLengthMax = 40;
 
 function typeOf({ type }: JsonFields): string {
@@ -131,7 +131,7 @@ function readFile(what: string, type: unknown, base64: unknown): ReadBlock | nul
   return { text: `[${about}]`, file: { mediaType: mediaTypeOf(bytes) ?? mediaType, data: bytes.toString("base64") } };
 }
 
-/** Of a media type that a server says, the text repeats so many characters. */
+/** Of a media type that a server says, the text repeats this many characters. */
 const mimeLengthMax = 100;
 
 /** Returns the media type of the usual pictures by their first bytes, because vendors refuse one that is wrong; null of anything else. */

@@ -151,7 +151,7 @@ export class McpSession {
     try {
       return await reading.list;
     } catch (error) {
-      // Whoever began this reading waited for less time than this caller does.
+      // The caller that began this reading waited for less time than this caller does.
       if (reading.deadline >= deadline || Date.now() >= deadline) throw error;
       return this.#currentReading(deadline).list;
     }

@@ -6,9 +6,9 @@ import { notMcp, unreachable } from "./failure.ts";
 /** The bounds of requests to a tenant's servers. */
 export interface FetchBounds {
   readonly allowPrivate: boolean;
-  /** One response has at most so many bytes; a stream of events so many in a line. */
+  /** One response has at most this many bytes; a stream of events this many in a line. */
   readonly bytesMax: number;
-  /** A stream of events has at most so many bytes in all; `bytesMax` when it is left out. */
+  /** A stream of events has at most this many bytes in all; `bytesMax` when it is left out. */
   readonly streamBytesMax?: number;
 }
 

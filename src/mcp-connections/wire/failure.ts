@@ -45,7 +45,7 @@ export class UnreadableAnswer extends McpFailure {
   }
 }
 
-/** Of the scopes that a server asks for, so many characters are kept. */
+/** Of the scopes that a server asks for, this many characters are kept. */
 const missingScopeLengthMax = 1_024;
 
 /** HTTP statuses that say "not now". */

@@ -3,7 +3,7 @@ import type { ForeignJson } from "../../kernel/json-bounds.ts";
 import { isBlank } from "../../messages/blank.ts";
 import { asFields, asText } from "./fields.ts";
 
-/** Of what a server says of a call that it refuses with a status of HTTP, the model gets so many characters. */
+/** Of what a server says of a call that it refuses with a status of HTTP, the model gets this many characters. */
 const refusalWordsMax = 4_000;
 
 /** A server answered a call with a status of HTTP that says no, and not as the protocol has it. The connection is all right. */
@@ -56,7 +56,7 @@ function wordsIn(value: unknown): string | null {
   );
 }
 
-/** A page is for browsers, and what is no UTF-8 for nobody. */
+/** A page is for browsers, and what is no UTF-8 cannot be read. */
 function plainWords(bytes: Buffer): string | null {
   const text = bytes.toString("utf8", 0, refusalWordsMax * 4);
   return /^[\ufeff\s]*</.test(text) || text.slice(0, refusalWordsMax).includes("\ufffd") ? null : text;

@@ -33,7 +33,7 @@ export class ToolNames {
   readonly #sent = new Map<string, string>();
   readonly #real = new Map<string, string>();
 
-  /** `fits` is what the vendor takes. Of the tools those keep their names that fit; each other one gets one of its own. */
+  /** `fits` is what the vendor takes. Of the tools those keep their names that fit; each other one gets a new one. */
   constructor(fits: RegExp, tools: readonly string[] = []) {
     this.#fits = fits;
     for (const name of tools) if (this.#isFit(name)) this.#set(name, name);
@@ -103,7 +103,7 @@ const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 
 /**
  * Returns nine letters and digits that are made of a text. Not a cryptographic digest, which takes ten times as long:
- * two texts with the same nine are told apart by whoever asks.
+ * two texts with the same nine are told apart by the caller.
  */
 function nineCharacters(text: string): string {
   // Two runs of FNV-1a with other beginnings, each mixed at its end.

@@ -25,7 +25,7 @@ export interface FitRequest {
  */
 export type SentThoughts = "own" | "none" | "each";
 
-/** What stands where a vendor wants words that nobody said. */
+/** What stands where a vendor wants words that were never said. */
 const noAnswer = "(no answer)";
 const goOn = "(go on)";
 const begin = "(the conversation began earlier)";
@@ -51,7 +51,7 @@ export async function fitMessages(messages: readonly ModelMessage[], request: Fi
   return fitting.end();
 }
 
-/** Messages that are sent as they are take 0.1 µs each: the clock is looked at after so many. */
+/** Messages that are sent as they are take 0.1 µs each: the clock is looked at after this many. */
 const plainPerLook = 1_024;
 
 /** A message of the assistant that is being put together with its results. */

@@ -86,7 +86,7 @@ async function makeFit(tools: ToolSet, rules: VendorRules): Promise<FitTools> {
   return { offered, names, leftOut };
 }
 
-/** Returns a text of at most so many characters: a longer one ends after a word, with an ellipsis. */
+/** Returns a text of at most that many characters: a longer one ends after a word, with an ellipsis. */
 function shortened(text: string, max: number): string {
   if (text.length <= max) return text;
   // Not with half of a pair at its end.
@@ -108,7 +108,7 @@ interface KnownSchema {
 /** Schemas of servers and clients are the same objects for many turns; those of built-in tools are made anew in each, and are short. */
 const knownObjects = new WeakMap<object, KnownSchema>();
 const knownTexts = new Map<string, KnownSchema>();
-/** Schemas that are kept by their text: so many, of at most so many characters, take 8 MB. */
+/** Schemas that are kept by their text: this many, of at most this many characters, take 8 MB. */
 const knownTextsMax = 1_000;
 const knownCharactersMax = 4_096;
 

@@ -36,7 +36,7 @@ export interface SchemaRules {
   readonly formats: readonly string[] | null;
   /** Whether it takes an empty text among the values of an `enum`. */
   readonly emptyValues: boolean;
-  /** Whether every schema has a type of its own, and none beside `anyOf`. */
+  /** Whether every schema has a type, and none beside `anyOf`. */
   readonly typesInBranches: boolean;
   /** Whether nothing else stands beside `anyOf` and `$ref`. */
   readonly aloneUnions: boolean;

@@ -3,7 +3,7 @@ export type InputSchema = Record<string, unknown>;
 
 /** A pointer has at most this many steps. */
 const stepsMax = 100;
-/** The pointers of one schema have at most so many steps together; 15,000 pointers of 60 took 0.1 s. */
+/** The pointers of one schema have at most this many steps together; 15,000 pointers of 60 took 0.1 s. */
 export const pointerStepsMax = 20_000;
 /** References at the top that are followed one after the other, at most. */
 const followedMax = 32;

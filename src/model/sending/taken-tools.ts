@@ -1,6 +1,6 @@
 import type { FitTool } from "./fit-tools.ts";
 
-/** Of a model so many tools are remembered; of a longer list the oldest are forgotten, and count as never taken. */
+/** Of a model this many tools are remembered; of a longer list the oldest are forgotten, and count as never taken. */
 const takenMax = 1_000;
 
 /**

@@ -16,7 +16,7 @@ export const anthropicCounts = [
 
 /**
  * Reads the stream of Anthropic's Messages API, and of the servers that speak it: events, blocks
- * and deltas that nobody knows are passed over, a block that was not begun or ended is begun or
+ * and deltas that are not known are passed over, a block that was not begun or ended is begun or
  * ended, and tokens that cannot be read are 0, which says nothing.
  */
 export class AnthropicEvents implements EventReader {

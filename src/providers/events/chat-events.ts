@@ -3,7 +3,7 @@ import { EndReason } from "./end-reason.ts";
 import type { EventReader } from "./event-reader.ts";
 import { type Fields, failureIn, fieldsOf, numberIn, numbersIn, objectsIn, placeIn, textIn, wordIn } from "./fields.ts";
 
-/** So many details of thoughts are read of an event, which has one or two: with events of 30,000 their client stands 100 ms at a time. */
+/** This many details of thoughts are read of an event, which has one or two: with events of 30,000 their client stands 100 ms at a time. */
 const detailsMax = 1_000;
 
 /** Reads the stream of Chat Completions, which OpenAI, OpenRouter and most others speak. */

@@ -31,7 +31,7 @@ const limits: NonNullable<BashOptions["executionLimits"]> = {
   maxArchiveEntries: workspaceFilesMax,
 };
 
-/** Every built-in command but the one with a database engine of its own. No network, no other languages. */
+/** Every built-in command but the one with a database engine. No network, no other languages. */
 const commands = getCommandNames().filter((name) => name !== "sqlite3") as never[];
 
 /** Runs a command over a workspace's files and returns its result. Never throws for what the command does. */

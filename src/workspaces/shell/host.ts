@@ -51,7 +51,7 @@ export function withJobSlot<T>(tenantId: string, signal: AbortSignal, work: () =
 }
 
 /**
- * Runs a job in a process of its own; for callers that hold a slot (`withJobSlot`). A thread would be lighter, but a runtime
+ * Runs a job in a separate process; for callers that hold a slot (`withJobSlot`). A thread would be lighter, but a runtime
  * cannot end a thread during every kind of step (a regular expression, for example),
  * and a separate process holds no secrets. Throws the signal's reason when it aborts,
  * `JobCutError` when the process had to be killed, `ToolError` when the job itself fails.
