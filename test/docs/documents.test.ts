@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { AgentCreate, AgentCreateShownInA } from "../../src/agents/schema.ts";
 import { readConfig } from "../../src/kernel/config.ts";
 import { inRepository } from "../harness/repository.ts";
@@ -62,4 +62,20 @@ test("the table of forms names the fields that an agent has in form B alone", ()
   // In form A it is `sandboxId`, which has a row of its own.
   const inB = Object.keys(AgentCreate.properties).filter((name) => name !== "workspaceId" && !inA.includes(name));
   expect(quoted(cell).sort()).toEqual(inB.sort());
+});
+
+describe("README.md", () => {
+  const text = read("README.md");
+
+  test("has at most 100 lines, and a small picture", () => {
+    expect(text.split("\n").length).toBeLessThanOrEqual(101);
+    const [, picture = ""] = /!\[[^\]]+\]\(([^)]+)\)/.exec(text) ?? [];
+    expect(statSync(inRepository(picture)).size).toBeLessThan(200_000);
+  });
+
+  test("makes its first promises by pages that name the tests of them", () => {
+    const promises = (text.split("## Start")[0] ?? "").split("\n").filter((line) => line.startsWith("- "));
+    expect(promises.length).toBeGreaterThanOrEqual(3);
+    for (const promise of promises) expect(promise).toMatch(/\(\[[^\]]+\]\(docs\/decisions\/[\w-]+\.md\)\)\.$/);
+  });
 });

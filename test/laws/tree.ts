@@ -22,6 +22,8 @@ const rootEntries = [
   "tsconfig.json",
   "workers",
 ];
+/** The page with the map. */
+const map = "docs/where.md";
 const ignored = /\.log$/;
 /** Folders of the product whose own folders are on the map, too. */
 const mapped = ["src", "src/kernel", "src/sessions"];
@@ -38,9 +40,9 @@ export const rootIsKept: Law = {
   broken: [[file("scripts/a.ts")]],
 };
 
-/** The table of README.md whose rows begin with paths in backticks. */
+/** The table of docs/where.md whose rows begin with paths in backticks. */
 export const mapIsTheTree: Law = {
-  title: "the README's map is the tree",
+  title: "the map of docs/where.md is the tree",
   violations: (sources) => {
     const drawn = new Set(mapOf(sources).map((path) => path.replace(/\/$/, "")));
     const folders = new Set(sources.flatMap(({ path }) => mappedFolders(path)));
@@ -51,8 +53,8 @@ export const mapIsTheTree: Law = {
     ];
   },
   broken: [
-    [file("README.md", "| `src/a/` | a |"), file("src/a/a.ts"), file("src/b/b.ts")],
-    [file("README.md", "| `src/` | a |", "| `src/a/` | a |", "| `src/b/` | b |"), file("src/a/a.ts")],
+    [file(map, "| `src/a/` | a |"), file("src/a/a.ts"), file("src/b/b.ts")],
+    [file(map, "| `src/` | a |", "| `src/a/` | a |", "| `src/b/` | b |"), file("src/a/a.ts")],
   ],
 };
 
@@ -72,7 +74,7 @@ export const migrationsAreNumbered: Law = {
 };
 
 function mapOf(sources: readonly Source[]): string[] {
-  const text = sources.find(({ path }) => path === "README.md")?.text ?? "";
+  const text = sources.find(({ path }) => path === map)?.text ?? "";
   const rows = text.split("\n").filter((line) => /^\| `(src|workers|sql|docs|test|loadtest)\b/.test(line));
   return rows.flatMap((row) =>
     [...(row.split("|")[1] ?? "").matchAll(/`([^`]+)`/g)].map((match) => match[1] as string),
