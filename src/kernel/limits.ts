@@ -49,6 +49,8 @@ export const streamHeadMs = 100;
 export const streamRetryMs = 500;
 /** How often a follower asks Postgres about its turn, in case the end does not come through the relay. */
 export const turnWatchMs = 1_000;
+/** The same while the relay is away. */
+export const turnWatchAwayMs = 100;
 /** A process that runs a turn or waits for its end waits this long for a database that went away meanwhile. */
 export const turnPatienceMs = 60_000;
 /** The most bytes of one answer: its texts, and its tools' inputs and results. */

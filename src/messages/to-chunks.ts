@@ -38,6 +38,33 @@ export function chunksSince(before: UiMessage, after: UiMessage): unknown[] {
   return [...ends, ...chunksOf({ ...after, parts: after.parts.slice(known) })];
 }
 
+/** How far a reader has come in a call. */
+export interface SeenCall {
+  /** It has all of the input. */
+  readonly isWhole: boolean;
+  /** It was told that the call waits for an approval. */
+  readonly isAsked: boolean;
+  readonly isEnded: boolean;
+}
+
+/** Returns the chunks that a reader misses of a call as it is stored; none for a part that is no call. */
+export function callChunksAfter(part: unknown, { isWhole, isAsked, isEnded: hadEnd }: SeenCall): unknown[] {
+  const fields = part as ToolFields;
+  if (typeof fields.toolCallId !== "string" || hadEnd) return [];
+  const denied = isDenied(fields.state, fields.approval)
+    ? [{ type: "tool-output-denied", toolCallId: fields.toolCallId }]
+    : [];
+  const input =
+    isWhole || fields.state === "output-error"
+      ? []
+      : [{ type: "tool-input-available", ...nameOf(fields), input: fields.input }];
+  return [
+    ...input,
+    ...(isAsked ? [] : approvalChunks(fields)),
+    ...(isEnded(fields.state) ? [endChunk(fields)] : denied),
+  ];
+}
+
 /**
  * Returns the chunks of the results that client tools with these names have in the last step of a
  * message: a continuation begins with them, for readers who have the message as it was before.

@@ -7,7 +7,7 @@ import type { Logger } from "../kernel/telemetry/log.ts";
 const rateCommandTimeoutMs = 500;
 /** The longest pause between two attempts to reconnect. */
 const reconnectMsMax = 1_000;
-/** While the relay's Redis fails, which may be reported at every reconnect, one warning is logged in this time. */
+/** While the relay's Redis fails, which may be reported with every write, one warning is logged in this time. */
 const warnEveryMs = 30_000;
 
 /** Returns the relay on Redis, which keeps a log for `keepMs` after its end, closed with `opened`. Redis may be away: losing it costs live tokens, never a turn. */

@@ -1,10 +1,20 @@
 import { describe, expect, test } from "bun:test";
+import { Redis } from "ioredis";
 import postgres from "postgres";
+import { openLink } from "../faults/link.ts";
 import { eventually } from "../harness/harness.ts";
 import { heldMark, holdModel, openEndedMark } from "../harness/held-model.ts";
-import { aftermathOf, type Client, callsOf, sharedRedisUrl, startInstallation } from "../harness/processes.ts";
+import {
+  aftermathOf,
+  type Client,
+  callsOf,
+  sharedRedisUrl,
+  startInstallation,
+  type Turn,
+  textOf,
+} from "../harness/processes.ts";
 import { freePort, type RedisServer, startRedis } from "../harness/redis.ts";
-import { expectFree, expectOneSequence, expectWhole, hasShown, isClaimed } from "../harness/turn-checks.ts";
+import { expectFree, expectWhole, hasShown, isClaimed } from "../harness/turn-checks.ts";
 import { within } from "../harness/within.ts";
 
 const succeeded = { status: "succeeded", attempt: 1, metered: 1, messages: 2 };
@@ -35,12 +45,7 @@ describe.skipIf(sharedRedisUrl === null)("Redis", () => {
     const joined = await c.join(long.sessionId);
     model.release();
     await Promise.all([long, quiet, joined].map(({ stream }) => stream.closed));
-    for (const turn of [long, joined, quiet]) {
-      expect(turn.stream.finished).toBe(true);
-      expectOneSequence(turn);
-      expect(["finish", "error"]).toContain(turn.stream.types.at(-1) ?? "");
-    }
-    expectWhole(joined);
+    for (const turn of [long, joined]) expectWhole(turn, textOf(joined.stream.chunks));
     expectWhole(quiet, "after the outage");
     expect((await json).status).toBe(201);
     for (const { turnId, sessionId } of [long, quiet]) {
@@ -99,8 +104,7 @@ describe.skipIf(sharedRedisUrl === null)("Redis", () => {
     redis.process.kill("SIGSTOP");
     await within(2 * soonMs, Promise.all(turns.map(({ stream }) => stream.closed)));
     for (const turn of turns) {
-      expectOneSequence(turn);
-      expect(turn.stream.finished).toBe(true);
+      expectWhole(turn);
       expect(await aftermathOf(installation.sql, turn.turnId)).toEqual(succeeded);
     }
     const json = await within(soonMs, c.json('[[sim: text="meanwhile"]]'));
@@ -111,6 +115,90 @@ describe.skipIf(sharedRedisUrl === null)("Redis", () => {
     expectWhole(after);
   }, 180_000);
 });
+
+describe.skipIf(sharedRedisUrl === null)("readers outlive Redis", () => {
+  test.concurrent("it is gone for good in the middle of turns: readers get the rest of the stored answers", async () => {
+    const redis = await startRedis();
+    await using installation = await startInstallation({ redisUrl: redis.url });
+    await using _ = disposing(() => redis);
+    const c = await installation.client((await installation.serve()).url);
+    await installation.work();
+    const turns = await Promise.all([1, 2, 3].map((n) => c.turn(`gone-${n} [[sim: chunks=60 delayMs=50]]`)));
+    await Promise.all(turns.map(hasShown));
+    await redis.stop();
+    await within(2 * soonMs, Promise.all(turns.map(({ stream }) => stream.closed)));
+    for (const turn of turns) expectWhole(turn, await storedText(c, turn));
+  }, 180_000);
+
+  test.concurrent("one HTTP process is cut from it: its readers get the same as those of another", async () => {
+    const redis = await startRedis();
+    await using installation = await startInstallation({ redisUrl: redis.url });
+    await using _ = disposing(() => redis);
+    await using link = await openLink(redis.port);
+    const cut = await installation.client(
+      (await installation.serve({ REDIS_URL: `redis://127.0.0.1:${link.port}` })).url,
+    );
+    const whole = cut.at((await installation.serve()).url);
+    await installation.work();
+    const turns = await Promise.all([1, 2].map((n) => cut.turn(`cut-${n} [[sim: chunks=80 delayMs=50]]`)));
+    await Promise.all(turns.map(hasShown));
+    const others = await Promise.all(turns.map(({ sessionId }) => whole.join(sessionId)));
+    link.cut();
+    await within(2 * soonMs, Promise.all([...turns, ...others].map(({ stream }) => stream.closed)));
+    for (const [index, turn] of turns.entries()) {
+      expectWhole(turn, await storedText(cut, turn));
+      expectWhole(others[index]!, textOf(turn.stream.chunks));
+    }
+  }, 180_000);
+
+  test.concurrent("it refuses writes: the process says so, and a turn takes little longer", async () => {
+    const redis = await startRedis();
+    await using installation = await startInstallation({ redisUrl: redis.url });
+    await using _ = disposing(() => redis);
+    const admin = new Redis(redis.url);
+    const http = await installation.serve();
+    const c = await installation.client(http.url);
+    const worker = await installation.work({ METRICS_PORT: "0" });
+    const tookMs = async () => {
+      const sinceMs = performance.now();
+      const turn = await c.turn('timed [[sim: text="a b c d" chunks=4 delayMs=100]]');
+      await turn.stream.closed;
+      expectWhole(turn, "a b c d");
+      return performance.now() - sinceMs;
+    };
+    const medianOf = async () => {
+      const times: number[] = [];
+      for (let turn = 0; turn < 7; turn++) times.push(await tookMs());
+      return times.sort((a, b) => a - b)[3] ?? Number.NaN;
+    };
+    await tookMs();
+    const healthyMs = await medianOf();
+    await admin.config("SET", "maxmemory", "1");
+    const refusedMs = await medianOf();
+    process.stderr.write(`  a turn: ${Math.round(healthyMs)} ms, refused ${Math.round(refusedMs)} ms\n`);
+    // Less than the second after which a process asks by itself how its turns are.
+    expect(refusedMs - healthyMs).toBeLessThan(600);
+    expect(await stateOf(c)).toBe("degraded");
+    const metrics = `http://127.0.0.1:${worker.log.find(({ msg }) => msg === "working")?.metrics}/metrics`;
+    const counted = /parley_relay_errors_total\{reason="refused"\} (\d+)/.exec(await (await fetch(metrics)).text());
+    expect(Number(counted?.[1])).toBeGreaterThanOrEqual(7);
+    expect(worker.log.filter(({ msg }) => msg.startsWith("the Redis of REDIS_URL fails")).length).toBeWithin(1, 100);
+    expect(
+      worker.log.filter(({ msg, level }) => msg.startsWith("the Redis of REDIS_URL fails") && level === "warn"),
+    ).toHaveLength(1);
+    await admin.config("SET", "maxmemory", "0");
+    await eventually(async () => (await stateOf(c)) === "ready");
+    admin.disconnect();
+  }, 180_000);
+});
+
+/** The text of a turn's answer in its transcript. */
+async function storedText(c: Client, { sessionId }: Turn): Promise<string> {
+  const response = await c.request("GET", `/v1/agents/${c.agentId}/sessions/${sessionId}/messages`);
+  const { data } = (await response.json()) as { data: { role: string; parts: { type: string; text?: string }[] }[] };
+  const answer = data.find(({ role }) => role === "assistant");
+  return (answer?.parts ?? []).map(({ type, text = "" }) => (type === "text" ? text : "")).join("");
+}
 
 describe.skipIf(sharedRedisUrl === null)("a transaction that locks others out", () => {
   test.concurrent("exhausts the pool: 503 in bounded time, health responds, running turns and everything else recover", async () => {

@@ -1,4 +1,5 @@
 import { Batcher } from "../async/batcher.ts";
+import type { RelayReach } from "./reach.ts";
 import { type Appending, type Batch, type OnSent, relayGroupCharsMax, relayGroupMax } from "./relay.ts";
 
 /** Which log is appended to. */
@@ -39,7 +40,11 @@ type Result = string | number | undefined;
 export class Appends {
   readonly #batcher: Batcher<Append, Result>;
 
-  constructor(send: SendAppends) {
+  readonly #reach: RelayReach;
+
+  /** `reach` is told what becomes of them. */
+  constructor(send: SendAppends, reach: RelayReach) {
+    this.#reach = reach;
     this.#batcher = new Batcher((group) => sendGroup(send, group), {
       countMax: relayGroupMax,
       gathers: true,
@@ -49,10 +54,16 @@ export class Appends {
 
   /** Returns the script's result for this append. Rejects when the command failed, or Redis refused this append. */
   async add(append: Append): Promise<string | number> {
-    const result = await this.#batcher.add(append);
-    if (result === undefined || (typeof result === "string" && result.startsWith("error")))
-      throw new Error(`Redis refused an append: ${result}.`);
-    return result;
+    try {
+      const result = await this.#batcher.add(append);
+      if (result === undefined || (typeof result === "string" && result.startsWith("error")))
+        throw new Error(`Redis refused an append: ${result}.`);
+      this.#reach.worked();
+      return result;
+    } catch (error) {
+      this.#reach.failed(error as Error);
+      throw error;
+    }
   }
 }
 

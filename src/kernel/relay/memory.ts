@@ -50,6 +50,7 @@ export interface MemoryRelayOptions {
 
 /** The relay of a service that is one process: it shares nothing and is never away. */
 export class MemoryRelay implements Relay {
+  readonly away = false;
   /** In the order in which the logs were begun. */
   readonly #logs = new Map<string, Log>();
   readonly #keepMs: number;

@@ -3,6 +3,7 @@ import { Redis, type RedisOptions } from "ioredis";
 import { within } from "../async/wait.ts";
 import { Append, Appends } from "./appends.ts";
 import type { LogCursor, LogPage } from "./cursor.ts";
+import { RelayReach } from "./reach.ts";
 import {
   type Appended,
   type Appending,
@@ -20,10 +21,12 @@ import {
   relayHeartbeatMs,
   relayKeepMs,
   relayLogBytesMax,
+  relayLostGraceMs,
   relayOpenKeepMs,
   relayPingTimeoutMs,
   relayReconnectMsMax,
   relayReconnectMsMin,
+  relayTryMs,
   type Sealed,
 } from "./relay.ts";
 import {
@@ -51,7 +54,9 @@ export interface RedisRelayOptions {
   readonly openKeepMs?: number;
   /** The most bytes of a log; `relayLogBytesMax` when left out. */
   readonly logBytesMax?: number;
-  /** Called with every connection error; the relay reconnects by itself. */
+  /** How long followers wait for a dropped connection, in milliseconds; `relayLostGraceMs` when left out. */
+  readonly lostGraceMs?: number;
+  /** Called with every connection error and every write that failed; the relay reconnects by itself. */
   readonly onError?: (error: Error) => void;
 }
 
@@ -91,6 +96,7 @@ export class RedisRelay implements Relay {
   readonly #commands: ScriptedRedis;
   readonly #subscriber: Redis;
   readonly #appends: Appends;
+  readonly #reach: RelayReach;
   readonly #subscriptions: Subscriptions;
   readonly #prefix: string;
   readonly #openKeepMs: number;
@@ -103,6 +109,7 @@ export class RedisRelay implements Relay {
     keepMs = relayKeepMs,
     openKeepMs = relayOpenKeepMs,
     logBytesMax = relayLogBytesMax,
+    lostGraceMs = relayLostGraceMs,
     onError = () => {},
   }: RedisRelayOptions) {
     this.#prefix = prefix;
@@ -115,12 +122,14 @@ export class RedisRelay implements Relay {
     });
     this.#commands.on("error", onError);
     this.#subscriber.on("error", onError);
-    this.#appends = new Appends((names, fields) =>
-      this.#commands.relayAppend(names.length, ...names, openKeepMs, keepMs, logBytesMax, ...fields),
-    );
-    this.#subscriptions = new Subscriptions(this.#subscriber);
+    this.#reach = new RelayReach(() => this.#commands.set(`${prefix}tried`, 1, "PX", openKeepMs), onError);
+    const send = (names: readonly string[], fields: readonly (string | number)[]) =>
+      this.#commands.relayAppend(names.length, ...names, openKeepMs, keepMs, logBytesMax, ...fields);
+    this.#appends = new Appends(send, this.#reach);
+    this.#subscriptions = new Subscriptions(this.#subscriber, lostGraceMs);
     this.#timers = [
       setInterval(() => this.#beat(), relayHeartbeatMs).unref(),
+      setInterval(() => this.#try(), relayTryMs).unref(),
       setInterval(() => void this.#checkFollowed(), Math.min(relayCheckMs, openKeepMs / 2)).unref(),
     ];
   }
@@ -163,6 +172,7 @@ export class RedisRelay implements Relay {
     isNew = false,
   ): AsyncGenerator<Followed, void, undefined> {
     if (signal.aborted) return;
+    this.#reach.trySoon();
     const name = logName(this.#prefix, key);
     const cursor = this.#subscriptions.join(name, Math.max(from, 1), isNew);
     const wake = () => cursor.wake();
@@ -223,8 +233,12 @@ export class RedisRelay implements Relay {
     await this.#commands.relayCheck(logName(this.#prefix, key), this.#openKeepMs);
   }
 
+  get away(): boolean {
+    return this.#reach.away;
+  }
+
   async ping(): Promise<void> {
-    await within(this.#commands.ping(), relayPingTimeoutMs, () => {
+    await within(this.#reach.try(), relayPingTimeoutMs, () => {
       throw new Error(`Redis did not respond within ${relayPingTimeoutMs} ms.`);
     });
   }
@@ -240,6 +254,11 @@ export class RedisRelay implements Relay {
   /** Pings the subscriber's connection: it only listens, so without commands it would not notice that the connection is dead. */
   #beat(): void {
     if (this.#subscriptions.followed.size > 0) this.#subscriber.ping().catch(() => {});
+  }
+
+  /** Finds a Redis that refuses writes in a process that writes nothing itself, and one that takes them again. */
+  #try(): void {
+    if (this.#reach.away || this.#subscriptions.followed.size > 0) this.#reach.trySoon();
   }
 
   /** Keeps followed logs from expiring, and finds publications that did not reach this process. */

@@ -28,8 +28,10 @@ export const relayQueueBytesMax = 1024 * 1024;
 /** The shortest and longest pause between a writer's attempts to reach a relay that is away, in milliseconds. */
 export const relayRetryMsMin = 50;
 export const relayRetryMsMax = 1_000;
-/** `RelayWriter.end` tries this long to get the end mark into a relay that is away, in milliseconds. */
-export const relayEndWaitMs = 2_000;
+/** A writer that has ended tries this long to get the end mark into the relay, in milliseconds. */
+export const relayEndWaitMs = 20_000;
+/** Writers that have ended and still try keep at most this many bytes together; a further one is given up at once. */
+export const relayEndingBytesMax = 64 * 1024 * 1024;
 /** How often a writer without new chunks checks that its log is there and not sealed, in milliseconds. */
 export const relayProbeMs = 5_000;
 
@@ -48,9 +50,13 @@ export const relayCommandTimeoutMs = 2_000;
 export const relayReconnectMsMin = 50;
 export const relayReconnectMsMax = 1_000;
 /** Followers wait this long for a dropped connection to come back before they get `lost`, in milliseconds. */
-export const relayLostGraceMs = 1_000;
+export const relayLostGraceMs = 15_000;
 /** How often the subscriber connection is pinged, in milliseconds. */
 export const relayHeartbeatMs = 2_000;
+/** How often it is tried whether Redis takes writes, while somebody follows a log or it did not the last time, in milliseconds. */
+export const relayTryMs = 1_000;
+/** A follower that comes has it tried when the last time is longer ago than this, in milliseconds. */
+export const relayTriedMs = 250;
 /** How often followed logs are checked, for a publication that went missing and against expiry, in milliseconds. */
 export const relayCheckMs = 15_000;
 /** A follower of a new log reads it when nothing was published for this long, in milliseconds. */
@@ -165,7 +171,9 @@ export interface Relay {
   erase(keys: readonly LogKey[]): Promise<void>;
   /** Postpones the expiry of a log that has not ended. Does nothing when there is no such log. Rejects when the relay is away. */
   touch(key: LogKey): Promise<void>;
-  /** Rejects within `relayPingTimeoutMs` when the relay is away. */
+  /** Whether the relay takes nothing now, as far as this process knows: it is not reached, or refuses what is written. */
+  readonly away: boolean;
+  /** Rejects within `relayPingTimeoutMs` when the relay is away, or takes no writes. */
   ping(): Promise<void>;
   /** Ends every follower with `lost` and closes the connections. */
   close(): Promise<void>;

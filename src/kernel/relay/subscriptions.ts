@@ -2,7 +2,7 @@ import { clearTimeout, setImmediate, setTimeout } from "node:timers";
 import type { Redis } from "ioredis";
 import { LogCursor } from "./cursor.ts";
 import { noteLag } from "./lag.ts";
-import { relayChunkMax, relayLostGraceMs } from "./relay.ts";
+import { relayChunkMax } from "./relay.ts";
 import { isMark, parseMessage } from "./scripts.ts";
 
 /** The followers of one log in this process. They share one subscription. */
@@ -24,6 +24,7 @@ const unsubscribeEveryMs = 20;
  */
 export class Subscriptions {
   readonly #redis: Redis;
+  readonly #lostGraceMs: number;
   readonly #subscriptions = new Map<string, Subscription>();
   /** What the next SUBSCRIBE is for: followers of turns that were accepted together come in one turn of the event loop. */
   #joining: Subscription[] = [];
@@ -33,13 +34,14 @@ export class Subscriptions {
   #up = false;
   /** Counts the connections, to recognise a response that belongs to a dropped one. */
   #connection = 0;
-  /** Disconnected for longer than `relayLostGraceMs`: followers that come now get `lost` at once. */
+  /** Disconnected for longer than `lostGraceMs`: followers that come now get `lost` at once. */
   #away = false;
   #grace: NodeJS.Timeout | null = null;
 
-  /** `redis` is used for nothing else, connects lazily, and leaves resubscribing to this class. */
-  constructor(redis: Redis) {
+  /** `redis` is used for nothing else, connects lazily, and leaves resubscribing to this class. Followers wait `lostGraceMs` for a dropped connection. */
+  constructor(redis: Redis, lostGraceMs: number) {
     this.#redis = redis;
+    this.#lostGraceMs = lostGraceMs;
     redis.on("ready", () => this.#onReady());
     redis.on("close", () => this.#onClose());
     redis.on("message", (name: string, message: string) => {
@@ -168,7 +170,7 @@ export class Subscriptions {
   }
 
   #startGrace(): void {
-    this.#grace ??= setTimeout(() => this.loseAll(), relayLostGraceMs).unref();
+    this.#grace ??= setTimeout(() => this.loseAll(), this.#lostGraceMs).unref();
   }
 
   #stopGrace(): void {

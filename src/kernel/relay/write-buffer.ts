@@ -65,6 +65,11 @@ export class WriteBuffer {
     return this.#sent < this.#drafts.length;
   }
 
+  /** How many bytes are kept. */
+  get keptBytes(): number {
+    return this.#drafts.reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
   /** How many bytes the relay has not confirmed. */
   get unsentBytes(): number {
     return this.#bytes - this.#sentBytes;

@@ -9,6 +9,7 @@ import {
   lastOf,
   type Relay,
   relayBatchBytesMax,
+  relayEndingBytesMax,
   relayEndWaitMs,
   relayProbeMs,
   relayQueueBytesMax,
@@ -16,6 +17,9 @@ import {
   relayRetryMsMin,
 } from "./relay.ts";
 import { WriteBuffer } from "./write-buffer.ts";
+
+/** Bytes that writers of this process keep which have ended and still try. */
+let endingBytes = 0;
 
 /** The options of a writer. */
 export interface RelayWriterOptions {
@@ -85,9 +89,9 @@ export class RelayWriter {
     return this.#text.written;
   }
 
-  /** Whether the last attempt to reach the relay failed, or the relay keeps losing the log, or it was given up. */
+  /** Whether the last attempt to reach the relay failed, this writer's or another's, or the relay keeps losing the log, or it was given up. */
   get away(): boolean {
-    return this.#failures > 0 || this.#rewrites > 1 || this.#text.isGivenUp;
+    return this.#relay.away || this.#failures > 0 || this.#rewrites > 1 || this.#text.isGivenUp;
   }
 
   /**
@@ -120,8 +124,8 @@ export class RelayWriter {
 
   /**
    * Flushes, then writes the last chunks and the end mark in one append. `away`:
-   * the end mark could not be written within `relayEndWaitMs`; followers
-   * learn of the end from Postgres. The writer is closed afterwards.
+   * the relay is, and followers learn of the end from Postgres; the writer goes on trying by itself
+   * for `relayEndWaitMs`, so that who comes later finds the log. It closes itself.
    */
   end(lastChunks: readonly unknown[]): Promise<Appended | "away"> {
     this.#endResult ??= this.#end(lastChunks);
@@ -135,16 +139,30 @@ export class RelayWriter {
       this.#ending = true;
       this.#run();
       this.#endPause?.();
-      const deadline = setTimeout(() => this.close(), relayEndWaitMs);
-      while (this.#ended === null && !this.#stopped) await this.#outcome();
-      clearTimeout(deadline);
+      while (this.#ended === null && !this.#stopped && !this.away) await this.#outcome();
     }
-    this.close();
+    if (this.#ended === null && !this.#stopped) void this.#goOn();
+    else this.#close();
     return this.#ended ?? (this.#sealed ? "sealed" : "away");
+  }
+
+  /** Tries to get the end into a relay that is away. */
+  async #goOn(): Promise<void> {
+    const bytes = this.#text.keptBytes;
+    endingBytes += bytes;
+    const deadline = setTimeout(() => this.#close(), endingBytes > relayEndingBytesMax ? 0 : relayEndWaitMs).unref();
+    while (this.#ended === null && !this.#stopped) await this.#outcome();
+    clearTimeout(deadline);
+    endingBytes -= bytes;
+    this.#close();
   }
 
   /** Stops writing, for a turn that ends without `end`. An append that is under way may still arrive. */
   close(): void {
+    if (this.#endResult === null) this.#close();
+  }
+
+  #close(): void {
     this.#closed = true;
     clearInterval(this.#prober);
     this.#endPause?.();

@@ -77,6 +77,13 @@ export const relayLag = new Histogram({
   registers,
 });
 
+export const relayErrors = new Counter({
+  name: "parley_relay_errors_total",
+  help: "What this process could not write to the relay: Redis refused it (it is full, a replica or in trouble), or was not reached.",
+  labelNames: ["reason"],
+  registers,
+});
+
 export const followersOpen = new Gauge({
   name: "parley_followers_open",
   help: "Readers that follow a turn in this process.",

@@ -5,7 +5,8 @@ import { dropBefore, formatEvent, type LogKey, lastOf, type Relay } from "../../
 import { followersOpen } from "../../kernel/telemetry/metrics.ts";
 import { isEnded, type LogState, logAttemptOf, logStates } from "../state/turn-log.ts";
 import type { FollowedLog, Following } from "./followed-log.ts";
-import { lastEvents } from "./stored.ts";
+import { SeenEvents } from "./seen.ts";
+import { brokenOff, lastEvents } from "./stored.ts";
 import { hasMoved } from "./watch.ts";
 
 /** After Postgres says that a turn ended, the relay has this long to deliver its last chunks. */
@@ -15,6 +16,11 @@ export const lastChunksMs = 1_000;
  * the interval of the watch, so that the watch queries in between.
  */
 const askRelayAgainMs = 2 * turnWatchMs;
+/**
+ * A reader for whom no one knows how the stored answer goes on waits for a relay that is away for so long; then
+ * it gets the whole answer from \`start\` on.
+ */
+const relayBackMs = 15_000;
 /** Pause before a follower asks Postgres how its log goes on, after the relay could not deliver the log to its end. */
 const askAgainMs = 250;
 
@@ -24,9 +30,9 @@ const askAgainMs = 250;
  * row: a turn that is run again has written nothing yet, so every follower sees
  * one `start`, and no attempt writes its own.
  *
- * The relay gives the live events. When it cannot (a worker was lost, Redis is away),
- * Postgres says how the log ended, and the stored answer or an error chunk ends the
- * stream. The reaper ends a turn whose worker is lost, or queues it again, and so ends
+ * The relay gives the live events. While it cannot (a worker was lost, Redis is away), the
+ * reader waits for it, and for Postgres, which says how the log ended: what the reader misses of the
+ * stored answer, or an error chunk, ends the stream then. The reaper ends a turn whose worker is lost, or queues it again, and so ends
  * the wait of its followers.
  */
 export async function* followLog(
@@ -44,13 +50,16 @@ export async function* followLog(
     position = 1;
   }
   let losses = 0;
+  let lostAtMs = 0;
   // A reader that says that it has seen what the log does not hold gets the whole sequence instead.
   let unproven = position > 1;
+  const seen = new SeenEvents(position === 1);
   while (!stop.aborted) {
     let complete = false;
     const first = unproven ? position - 1 : position;
     const next = () => (unproven ? null : position);
-    const items = untilMoved(following, { logId: log.logId, attempt }, first, { stop, isNew, next });
+    const told: Told = {};
+    const items = untilMoved(following, { logId: log.logId, attempt }, first, { stop, isNew, next, told });
     isNew = false;
     for await (const item of items) {
       if (item.type === "batch") {
@@ -58,7 +67,10 @@ export async function* followLog(
         position = lastOf(item.batch) + 1;
         unproven = false;
         losses = 0;
-        if (rest !== null) yield rest.sse;
+        if (rest !== null) {
+          seen.add(rest.sse);
+          yield rest.sse;
+        }
       } else if (item.type === "end") complete = true;
     }
     if (stop.aborted) return;
@@ -69,14 +81,24 @@ export async function* followLog(
     if (unproven) {
       unproven = false;
       position = 1;
+      seen.reset();
       yield start;
       continue;
     }
+    if (losses++ === 0) lostAtMs = performance.now();
     // While the relay stays unavailable, one query a second (the watch's) serves all followers of the process.
-    const state = await (losses++ === 0 ? askForMove : awaitMove)(following, log.logId, attempt, stop);
+    const state =
+      told.state !== undefined
+        ? told.state
+        : await (losses === 1 ? askForMove : awaitMove)(following, log.logId, attempt, stop);
     if (state === "again") continue;
     if (state === null || isEnded(state.status) || position > 1) {
-      yield* lastEvents(following, { log, attempt, position }, state);
+      const rest = await lastEvents(following, { log, attempt, position, seen }, state);
+      if (rest === null && performance.now() - lostAtMs < relayBackMs) {
+        await sleep(askAgainMs, stop);
+        continue;
+      }
+      yield* rest ?? [brokenOff(log.logId, position)];
       yield doneEvent;
       return;
     }
@@ -84,9 +106,14 @@ export async function* followLog(
   }
 }
 
+/** What the watch has told a follower of its log. */
+interface Told {
+  state?: LogState | null;
+}
+
 /**
  * Yields the relay's items of one attempt's log. Once Postgres says that the log has
- * moved on, the relay has `lastChunksMs` for each further item, none when only the log's last
+ * moved on, the relay has `lastChunksMs` for each further item, none when it is away or only the log's last
  * event is missing (`next` is the reader's next one). The time that the reader itself takes
  * for an item does not count.
  */
@@ -94,7 +121,7 @@ async function* untilMoved(
   { relay, watch }: Following,
   key: LogKey,
   from: number,
-  { stop, isNew, next }: { readonly stop: AbortSignal; readonly isNew: boolean; next(): number | null },
+  { stop, isNew, next, told }: FollowedPart,
 ): ReturnType<Relay["follow"]> {
   const relayStop = new AbortController();
   const leave = () => relayStop.abort();
@@ -108,9 +135,10 @@ async function* untilMoved(
   };
   const forget = watch.watch(key.logId, key.attempt, (state) => {
     moved = true;
+    told.state = state;
     // What is left is the last chunk, which the turn's row has too.
     const last = state?.relayEvents ?? null;
-    if (!reading && last !== null && last === next()) leave();
+    if (!reading && (relay.away || (last !== null && last === next()))) leave();
     else allow();
   });
   try {
@@ -127,6 +155,14 @@ async function* untilMoved(
     clearTimeout(grace);
     stop.removeEventListener("abort", leave);
   }
+}
+
+interface FollowedPart {
+  readonly stop: AbortSignal;
+  readonly isNew: boolean;
+  /** The number of the reader's next event; null when that is not known. */
+  next(): number | null;
+  readonly told: Told;
 }
 
 /**

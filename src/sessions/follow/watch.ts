@@ -1,6 +1,6 @@
 import type { Ctx } from "../../kernel/context.ts";
 import type { Sql } from "../../kernel/database/client.ts";
-import { turnWatchMs } from "../../kernel/limits.ts";
+import { turnWatchAwayMs, turnWatchMs } from "../../kernel/limits.ts";
 import type { Relay } from "../../kernel/relay/relay.ts";
 import { completeTurnLog } from "../state/complete-turn-log.ts";
 import { isEnded, type LogState, logAttemptOf, logKeyOf, logStates } from "../state/turn-log.ts";
@@ -8,7 +8,8 @@ import { isEnded, type LogState, logAttemptOf, logKeyOf, logStates } from "../st
 /**
  * Notifies followers when Postgres says that their log has moved on, in case the relay
  * cannot: one query a second for all followed logs of the process. A turn that ends
- * within the first second never costs a query. A log that nobody has ended, because no worker
+ * within the first second never costs a query. While the relay is away it is asked more often, because nothing
+ * else says then that a turn has ended. A log that nobody has ended, because no worker
  * had its turn, is ended in the relay, so that its followers get its end from there.
  */
 export class TurnWatch {
@@ -17,6 +18,7 @@ export class TurnWatch {
   readonly #watched = new Map<string, Set<Watcher>>();
   #timer: ReturnType<typeof setInterval> | null = null;
   #asking = false;
+  #askedAtMs = 0;
 
   constructor({ sql, relay }: Pick<Ctx, "sql" | "relay">) {
     this.#sql = sql;
@@ -29,7 +31,10 @@ export class TurnWatch {
     const watchers = this.#watched.get(logId) ?? new Set();
     watchers.add(watcher);
     this.#watched.set(logId, watchers);
-    this.#timer ??= setInterval(() => void this.#ask(), turnWatchMs);
+    if (this.#timer === null) {
+      this.#askedAtMs = performance.now();
+      this.#timer = setInterval(() => this.#tick(), turnWatchAwayMs);
+    }
     return () => this.#forget(logId, watcher);
   }
 
@@ -43,9 +48,16 @@ export class TurnWatch {
     }
   }
 
+  #tick(): void {
+    const everyMs = this.#relay.away ? turnWatchAwayMs : turnWatchMs;
+    // A timer may be early by a fraction.
+    if (performance.now() - this.#askedAtMs >= everyMs - turnWatchAwayMs / 2) void this.#ask();
+  }
+
   async #ask(): Promise<void> {
     if (this.#asking) return;
     this.#asking = true;
+    this.#askedAtMs = performance.now();
     try {
       const ids = [...this.#watched.keys()];
       const states = new Map((await logStates(this.#sql, ids)).map((state) => [state.id, state]));

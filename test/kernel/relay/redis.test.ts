@@ -23,7 +23,7 @@ describe.skipIf(findRedisServer() === null)("relay on a Redis with faults", () =
   beforeAll(async () => {
     server = await startRedis();
     worker = new RedisRelay({ url: server.url });
-    reader = new RedisRelay({ url: server.url });
+    reader = new RedisRelay({ url: server.url, lostGraceMs: 1_000 });
     admin = new Redis(server.url);
     admin.on("error", () => {});
   });
