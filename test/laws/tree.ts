@@ -64,7 +64,7 @@ export const migrationsAreNumbered: Law = {
   violations: (sources) =>
     sources
       .map(({ path }) => path)
-      .filter((path) => /^sql\/.*\.sql$/.test(path) && path !== "sql/schema.sql")
+      .filter((path) => /^sql\/.*\.sql$/.test(path) && !["sql/schema.sql", "sql/statements.sql"].includes(path))
       .sort()
       .filter((path, index) => !path.startsWith(`sql/${String(index + 1).padStart(3, "0")}_`)),
   broken: [

@@ -65,6 +65,6 @@ describe("migrations", () => {
     expect(numbers).toEqual(names.map((_, index) => index + 1));
     // A name of another shape would never be applied.
     const others = (await readdir(dirname(schemaFile))).filter((name) => !names.includes(name));
-    expect(others.sort()).toEqual(["README.md", "schema.sql"]);
+    expect(others.sort()).toEqual(["README.md", "schema.sql", "statements.sql"]);
   });
 });
