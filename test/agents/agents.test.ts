@@ -156,7 +156,7 @@ describe("POST /v1/agents", () => {
     ["form A's skills", { skills: [] }, "/skills"],
     ["form A's sandboxId", { sandboxId: null }, "/sandboxId"],
     ["version is not for callers", { version: 2 }, "/version"],
-  ])("400 validation_failed in form B: %s", async (_case, fields, path) => {
+  ])("400 validation_failed: form B, %s", async (_case, fields, path) => {
     const response = await t.call("POST", "/v1/agents", { body: { name: "x", ...fields } });
     expect(error(response)).toEqual([400, "validation_failed", path]);
   });
@@ -179,12 +179,12 @@ describe("POST /v1/agents", () => {
     ["skill that is not there", { skills: [newId("skill")] }, "/skills/0"],
     ["provider that is not there", { providerId: newId("provider") }, "/providerId"],
     ["unknown field", { extra: 1 }, "/extra"],
-  ])("400 invalid_request in form A: %s", async (_case, fields, path) => {
+  ])("400 invalid_request: form A, %s", async (_case, fields, path) => {
     const response = await t.call("POST", "/v1/agents", { body: { name: "x", ...fields }, form: "a" });
     expect(error(response)).toEqual([400, "invalid_request", path]);
   });
 
-  test("404 provider_not_found, workspace_not_found; 400 agent_mcp_connection_not_found, agent_mcp_connections_invalid", async () => {
+  test("404 provider_not_found, workspace_not_found; 400 agent_mcp_connection_not_found, agent_mcp_connections_invalid: references", async () => {
     const other = await h.tenant();
     const [foreignWorkspace, foreignConnection] = [await workspace(other), await connection(other)];
     const own = await connection(t);
@@ -205,7 +205,7 @@ describe("POST /v1/agents", () => {
     expect(left?.n).toBe(0);
   });
 
-  test("409 SANDBOX_REQUIRED, SANDBOX_IN_USE in form A; form B shares a workspace", async () => {
+  test("409 SANDBOX_REQUIRED, SANDBOX_IN_USE: form A; form B shares a workspace", async () => {
     const required = await t.call("POST", "/v1/agents", {
       body: { name: name(), tools: ["file_operation_sandbox"] },
       form: "a",
@@ -244,7 +244,7 @@ describe("POST /v1/agents", () => {
     expect((await elsewhere.call("POST", "/v1/agents", { body })).status).toBe(201);
   });
 
-  test("400 invalid_request at 100 agents, under concurrency; a deleted one frees its place and its name", async () => {
+  test("400 invalid_request: 100 agents, under concurrency; a deleted one frees its place and its name", async () => {
     const tenant = await h.tenant();
     const body = (n: number) => ({ name: `cap ${n}` });
     await h.sql`insert into agents (id, tenant_id, name, config)
@@ -262,7 +262,7 @@ describe("POST /v1/agents", () => {
     expect((await tenant.call("POST", "/v1/agents", { body: body(300), form: "a" })).status).toBe(400);
   });
 
-  test("201 once for an Idempotency-Key, 422 for another body under it", async () => {
+  test("201 once for an Idempotency-Key, 422 idempotency_key_reused for another body under it", async () => {
     const headers = { "idempotency-key": "agent" };
     const body = { name: name() };
     const responses = await Promise.all(
@@ -275,7 +275,7 @@ describe("POST /v1/agents", () => {
     expect([other.status, other.body.error.code]).toEqual([422, "idempotency_key_reused"]);
   });
 
-  test("401 without a credential", async () => {
+  test("401 unauthorized: without a credential", async () => {
     const response = await t.call("POST", "/v1/agents", { body: { name: name() }, token: null });
     expect([response.status, response.body.error.code]).toEqual([401, "unauthorized"]);
   });
@@ -303,7 +303,7 @@ describe("GET /v1/agents", () => {
     expect(inA.body.agents[1].workspaceId).toBeUndefined();
   });
 
-  test("400: unknown query fields, a malformed workspaceId, form B's field in form A", async () => {
+  test("400 validation_failed (A: invalid_request): unknown query fields, a malformed workspaceId, form B's field in form A", async () => {
     for (const [query, path] of [
       ["extra=1", "extra"],
       ["limit=0", "limit"],
@@ -320,7 +320,7 @@ describe("GET /v1/agents", () => {
 });
 
 describe("an agent of another tenant", () => {
-  test("404 not_found, byte for byte as a missing one, on every operation; 400 for a malformed id", async () => {
+  test("404 not_found: byte for byte as a missing one, on every operation; 400 for a malformed id", async () => {
     const other = await h.tenant();
     const foreign = await made(other, { mcpConnectionIds: [await connection(other)] });
     const missing = newId("agent");
@@ -361,7 +361,7 @@ describe("an agent of another tenant", () => {
     expect((await other.call("GET", `/v1/agents/${foreign.id}`)).body).toEqual(foreign);
   });
 
-  test("405 with Allow for another method", async () => {
+  test("405 method_not_allowed: another method, with Allow", async () => {
     const response = await t.call("PATCH", `/v1/agents/${newId("agent")}`, { body: {} });
     expect([response.status, response.headers.get("allow")]).toEqual([405, "DELETE, GET, PUT"]);
   });

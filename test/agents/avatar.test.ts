@@ -84,7 +84,7 @@ describe("POST /v1/agents/:agentId/avatar", () => {
     expect(refusal(await t.call("POST", `/v1/agents/${id}/avatar`))).toEqual([400, "invalid_request"]);
   });
 
-  test("413 invalid_request above 512 KiB, also far above and without Content-Length", async () => {
+  test("413 invalid_request: above 512 KiB, also far above and without Content-Length", async () => {
     const { id } = await made();
     for (const size of [bytesMax + 1, bytesMax + 100_000, 4 * bytesMax])
       expect(refusal(await upload(id, form(png(size))))).toEqual([413, "invalid_request"]);
@@ -123,7 +123,7 @@ describe("DELETE /v1/agents/:agentId/avatar", () => {
 });
 
 describe("GET /v1/avatars/:agentId", () => {
-  test("404 once altered: any character of the address, a field more or less, another agent's", async () => {
+  test("404 not_found: any altered character of the address, a field more or less, another agent's", async () => {
     const agent = await made();
     const other = (await upload((await made()).id, form(png()))).body;
     const url: string = (await upload(agent.id, form(png()))).body.avatarUrl;
@@ -146,7 +146,7 @@ describe("GET /v1/avatars/:agentId", () => {
     expect((await refused.json()).error.code).toBe("not_found");
   });
 
-  test("404 once expired, after 15 minutes", async () => {
+  test("404 not_found: once expired, after 15 minutes", async () => {
     const agent = await made();
     const url: string = (await upload(agent.id, form(png()))).body.avatarUrl;
     const expires = Number(new URL(url).searchParams.get("expires"));
@@ -160,7 +160,7 @@ describe("GET /v1/avatars/:agentId", () => {
     expect((await fetchPicture(expired)).status).toBe(404);
   });
 
-  test("404 once the picture is replaced or removed, or its agent deleted", async () => {
+  test("404 not_found: once the picture is replaced or removed, or its agent deleted", async () => {
     const agent = await made();
     const url = async () => (await upload(agent.id, form(png()))).body.avatarUrl as string;
     const first = await url();
@@ -176,7 +176,7 @@ describe("GET /v1/avatars/:agentId", () => {
 });
 
 describe("a tenant's end", () => {
-  test("404 for its pictures from that moment on, however long their URLs are good", async () => {
+  test("404 not_found: its pictures from that moment on, however long their URLs are good", async () => {
     const tenant = await h.tenant();
     const { body: agent } = await tenant.call("POST", "/v1/agents", { body: { name: "seen" } });
     const response = await tenant.call("POST", `/v1/agents/${agent.id}/avatar`, { body: form(png()) });

@@ -100,7 +100,7 @@ describe("PUT /v1/agents/:agentId", () => {
     expect((await t.call("GET", `/v1/agents/${agent.id}`)).body).toEqual(agent);
   });
 
-  test("400 invalid_request in form A: no field, userId, form B's fields", async () => {
+  test("400 invalid_request: form A, no field, userId, form B's fields", async () => {
     const agent = await made({}, "a");
     for (const body of [
       {},
@@ -121,7 +121,7 @@ describe("PUT /v1/agents/:agentId", () => {
     expect((await put(two.id, { name: two.name })).status).toBe(200);
   });
 
-  test("form A attaches, keeps and detaches a sandbox: 409 SANDBOX_REQUIRED, SANDBOX_IN_USE", async () => {
+  test("409 SANDBOX_REQUIRED, SANDBOX_IN_USE: form A attaches, keeps and detaches a sandbox", async () => {
     const agent = await made({}, "a");
     const other = await made({}, "a");
     const sandboxId = sandboxIdOf(await workspace());
@@ -167,7 +167,7 @@ describe("PUT /v1/agents/:agentId, provider and model", () => {
     expect(error(await put(agent.id, { providerId }, "a"))).toEqual([400, "invalid_request", "/model"]);
   });
 
-  test("400 model_not_found, 503 model_validation_unavailable, 404 provider_not_found; unchanged ones are not asked again", async () => {
+  test("400 model_not_found, 503 model_validation_unavailable, 404 provider_not_found: unchanged ones are not asked again", async () => {
     const providerId = await provider("router_vendor");
     const agent = await made({ providerId, model: "acme/one" });
     const missing = await put(agent.id, { model: "acme/two" });
@@ -184,7 +184,7 @@ describe("PUT /v1/agents/:agentId, provider and model", () => {
     expect((await t.call("GET", `/v1/agents/${agent.id}`)).body.version).toBe(2);
   });
 
-  test("thinkingLevel: 400 lists the valid choices and saves nothing; null clears, omission keeps", async () => {
+  test("400 validation_failed: thinkingLevel lists the valid choices and saves nothing; null clears, omission keeps", async () => {
     const providerId = await provider("router_vendor");
     const refused = await t.call("POST", "/v1/agents", {
       body: { name: "thinks", providerId, model: "openai/gpt-5", thinkingLevel: "enormous" },
@@ -243,7 +243,7 @@ describe("agent versions", () => {
     expect((await t.call("GET", `${path}/1`)).body).toEqual(one.body);
   });
 
-  test("404 not_found (A: AGENT_VERSION_NOT_FOUND); 400 for what is no version, limit or cursor of this list", async () => {
+  test("404 not_found (A: AGENT_VERSION_NOT_FOUND): a missing version; 400 for what is no version, limit or cursor of this list", async () => {
     const [agent, other] = [await made(), await made()];
     const path = `/v1/agents/${agent.id}/versions`;
     const inB = await t.call("GET", `${path}/2`);
@@ -310,7 +310,7 @@ describe("MCP attachments", () => {
     expect((await t.call("GET", `/v1/agents/${agent.id}`)).body.version).toBe(3);
   });
 
-  test("400: no field, keys twice, wrong types; 404: not attached", async () => {
+  test("400 validation_failed: no field, keys twice, wrong types; 404 not_found: not attached", async () => {
     const id = await connection();
     const agent = await made({ mcpConnectionIds: [id] });
     const path = `/v1/agents/${agent.id}/mcp-attachments`;
@@ -329,7 +329,7 @@ describe("MCP attachments", () => {
 });
 
 describe("the managed agent", () => {
-  test("409 admin_agent_managed (A: ADMIN_AGENT_MANAGED) for all but thinking level, provider and model", async () => {
+  test("409 admin_agent_managed (A: ADMIN_AGENT_MANAGED): all but thinking level, provider and model", async () => {
     const tenant = t;
     const id = await createManagedAgent(h.sql, tenant.id);
     const operations: [string, string, object?][] = [

@@ -64,7 +64,7 @@ describe("POST /v1/apikeys", () => {
     ).toHaveLength(6);
   });
 
-  test("400 invalid_request in both forms, as the contract has it, naming every broken field", async () => {
+  test("400 invalid_request: both forms, as the contract has it, naming every broken field", async () => {
     const body = { name: "", extra: 1, expiresAt: "tomorrow" };
     const inB = await t.call("POST", "/v1/apikeys", { body, form: "b" });
     expect([inB.status, inB.body.error.code]).toEqual([400, "invalid_request"]);
@@ -74,7 +74,7 @@ describe("POST /v1/apikeys", () => {
     expect([inA.status, inA.body.error.code]).toEqual([400, "invalid_request"]);
   });
 
-  test("Idempotency-Key: 10 at once make one key; another body is 422; the kept response is sealed", async () => {
+  test("422 idempotency_key_reused: another body; 10 at once make one key; the kept response is sealed", async () => {
     const tenant = await h.tenant();
     const headers = { "idempotency-key": "once" };
     const send = () => tenant.call("POST", "/v1/apikeys", { body: { name: "x" }, headers });
@@ -107,7 +107,7 @@ describe("DELETE /v1/apikeys/:id", () => {
     expect((await tenant.call("GET", "/v1/apikeys", { token: made.body.token })).status).toBe(401);
   });
 
-  test("401: an expired key", async () => {
+  test("401 unauthorized: an expired key", async () => {
     const tenant = await h.tenant();
     const made = await tenant.call("POST", "/v1/apikeys", {
       body: { name: "x", expiresAt: "2099-01-01T00:00:00+02:00" },

@@ -35,7 +35,7 @@ describe("POST /v1/client-tokens", () => {
     for (const { token } of [made.body, kept.body]) expect(await tablesWith(h.sql, token.slice(8))).toEqual([]);
   });
 
-  test("400 names what is wrong; 404 for an agent or a session that is not there, another user's too", async () => {
+  test("400 validation_failed, 404 not_found: what is wrong is named; an agent or a session that is not there, another user's too", async () => {
     const wrong: readonly [object, string][] = [
       [{ userId: "" }, "/userId"],
       [{ userId: undefined }, "/userId"],
@@ -73,7 +73,7 @@ describe("POST /v1/client-tokens", () => {
     expect((await create({ sessionId, userId: "bea" })).status).toBe(201);
   });
 
-  test("a tenant has 20,000 valid ones at most, also when many ask at once; expired ones do not count", async () => {
+  test("400 invalid_request: a tenant has 20,000 valid ones at most, also when many ask at once; expired ones do not count", async () => {
     const tenant = await h.tenant();
     const agent = await makeAgent(h, tenant);
     const insert = (count: number, seconds: number) => h.sql`
@@ -89,7 +89,7 @@ describe("POST /v1/client-tokens", () => {
       if (response.status !== 201) expect(statusAndCode(response)).toEqual([400, "invalid_request"]);
   });
 
-  test("the client tokens of a tenant have 10,000 origins at most, each agent's counted apart", async () => {
+  test("400 invalid_request: the client tokens of a tenant have 10,000 origins at most, each agent's counted apart", async () => {
     const tenant = await h.tenant();
     const agent = await makeAgent(h, tenant);
     await h.sql`

@@ -64,7 +64,7 @@ describe("a preflight", () => {
     expect(allowed(await preflight("/healthz", page))).toBeNull();
   });
 
-  test("any other OPTIONS is 405, as it was", async () => {
+  test("405 method_not_allowed: any other OPTIONS, as it was", async () => {
     expect(statusAndCode(await t.call("OPTIONS", sessions))).toEqual([405, "method_not_allowed"]);
     const headers = { origin: page };
     expect(statusAndCode(await t.call("OPTIONS", sessions, { headers }))).toEqual([405, "method_not_allowed"]);

@@ -7,7 +7,7 @@ import { play, script } from "../harness/turns.ts";
 const h = await useMerchants();
 const said = () => ({ message: script('text="Hi"'), stream: false });
 
-test("the merchant's guard looks at the token's user, whatever a turn says", async () => {
+test("402 merchant_subscription_required, 403 merchant_customer_unmapped: the guard looks at the token's user, whatever a turn says", async () => {
   const m = await h.merchant();
   await m.connect("polar", { enabled: true, productIds: ["prod-1"], meterId: null });
   const customer = h.polar.customers.get(await m.bind("anna"));
@@ -26,7 +26,7 @@ test("the merchant's guard looks at the token's user, whatever a turn says", asy
   ]);
 });
 
-test("quota and credit are the tenant's", async () => {
+test("429 quota_exceeded, 402 usage_credit_required, 409 tenant_deleting: the tenant's own", async () => {
   const m = await h.merchant();
   const { call } = await makeClientToken(m, { agentId: m.agentId });
   const say = async () => statusAndCode(await play({ ...m, call }, m.agentId, null, said()));

@@ -21,8 +21,8 @@ describe("GET /v1/mcp-connections", () => {
     expect((await other.call("GET", path)).body).toEqual({ mcpConnections: [] });
   });
 
-  test("400 for an unknown query field", async () => {
-    expect((await scene.t.call("GET", `${path}?extra=1`)).status).toBe(400);
+  test("400 validation_failed: an unknown query field", async () => {
+    expect(statusAndCode(await scene.t.call("GET", `${path}?extra=1`))).toEqual([400, "validation_failed"]);
   });
 });
 
@@ -36,7 +36,7 @@ describe("/v1/mcp-connections/:id", () => {
   ];
   for (const [method, end, body] of operations)
     for (const form of ["a", "b"] as const) {
-      test(`${method} :id${end} 404 for a missing or foreign connection, 400 for a malformed id (form ${form})`, async () => {
+      test(`404 not_found: ${method} :id${end}, a missing or foreign connection; 400 for a malformed id (form ${form})`, async () => {
         const foreign = await made();
         const stranger = await h.tenant();
         const ask = async (id: string) => stranger.call(method, `${path}/${id}${end}`, { form, body });
@@ -65,15 +65,13 @@ describe("/v1/mcp-connections/:id", () => {
     expect((await scene.t.call("POST", `${path}/${id}/test`)).body.ok).toBe(true);
   });
 
-  test("PATCH 400 without a field, or with one that cannot be changed so", async () => {
+  test("400 validation_failed: PATCH without a field, or with one that cannot be changed so", async () => {
     const id = await made();
-    expect((await scene.t.call("PATCH", `${path}/${id}`, { body: {} })).status).toBe(400);
-    expect((await scene.t.call("PATCH", `${path}/${id}`, { body: { name: "n", url: scene.mcp.url } })).status).toBe(
-      400,
-    );
+    for (const body of [{}, { name: "n", url: scene.mcp.url }])
+      expect(statusAndCode(await scene.t.call("PATCH", `${path}/${id}`, { body }))).toEqual([400, "validation_failed"]);
   });
 
-  test("PATCH 409 mcp_connection_name_conflict; its own name is 200", async () => {
+  test("409 mcp_connection_name_conflict: PATCH; its own name is 200", async () => {
     await create({ name: "taken" });
     const id = await made({ name: "mine" });
     const rename = (name: string, form: Form) => scene.t.call("PATCH", `${path}/${id}`, { form, body: { name } });
@@ -89,7 +87,7 @@ describe("/v1/mcp-connections/:id", () => {
     expect((await create({ name: "gone" })).status).toBe(201);
   });
 
-  test("DELETE 409 mcp_connection_in_use while attached to an agent", async () => {
+  test("409 mcp_connection_in_use: DELETE while attached to an agent", async () => {
     const id = await made();
     const agentId = await makeAgent(h, scene.t, { mcpConnectionIds: [id] });
     const inB = await scene.t.call("DELETE", `${path}/${id}`);
@@ -184,7 +182,7 @@ describe("POST /v1/mcp-connections/:id/reconnect", () => {
   });
 
   for (const [what, code, arrange] of failures)
-    test(`400 ${code} for ${what}: the configuration stays`, async () => {
+    test(`400 ${code}: ${what}; the configuration stays`, async () => {
       const id = await made();
       const before = (await scene.t.call("GET", `${path}/${id}`)).body;
       const target = { url: scene.mcp.url, authType: "none", ...arrange(scene.mcp) };
@@ -193,12 +191,15 @@ describe("POST /v1/mcp-connections/:id/reconnect", () => {
       expect((await scene.t.call("GET", `${path}/${id}`)).body).toEqual(before);
     });
 
-  test("400 for a name, which is not sent", async () => {
+  test("400 validation_failed: a name, which is not sent", async () => {
     const id = await made();
-    expect((await reconnect(id, { name: "n", url: scene.mcp.url, authType: "none" })).status).toBe(400);
+    expect(statusAndCode(await reconnect(id, { name: "n", url: scene.mcp.url, authType: "none" }))).toEqual([
+      400,
+      "validation_failed",
+    ]);
   });
 
-  test("409 mcp_connection_stale_credential_version for the slower of two", async () => {
+  test("409 mcp_connection_stale_credential_version: the slower of two", async () => {
     const id = await made();
     let release = () => {};
     const held = new Promise<void>((resolve) => {

@@ -52,26 +52,26 @@ describe("POST /v1/mcp-connections", () => {
 
   for (const [what, code, arrange] of failures)
     for (const form of ["a", "b"] as const)
-      test(`400 ${code} for ${what}, nothing saved (form ${form})`, async () => {
+      test(`400 ${code}: ${what}, nothing saved (form ${form})`, async () => {
         const response = await create(arrange(scene.mcp), form);
         expect(statusAndCode(response)).toEqual([400, form === "a" ? "invalid_request" : code]);
         expect((await scene.t.call("GET", path)).body).toEqual({ mcpConnections: [] });
       });
 
-  test("400 mcp_connection_unreachable for a slow server, in bounded time", async () => {
+  test("400 mcp_connection_unreachable: a slow server, in bounded time", async () => {
     scene.mcp.settings.intercept = () => new Promise<Response>(() => {});
     const startedAt = Date.now();
     expect(statusAndCode(await create())).toEqual([400, "mcp_connection_unreachable"]);
     expect(Date.now() - startedAt).toBeLessThan(2 * validateTimeoutMs);
   });
 
-  test("400 mcp_connection_invalid for a redirect to an address that may not be called", async () => {
+  test("400 mcp_connection_invalid: a redirect to an address that may not be called", async () => {
     scene.mcp.settings.intercept = () =>
       new Response(null, { status: 307, headers: { location: "ftp://elsewhere.test/" } });
     expect(statusAndCode(await create())).toEqual([400, "mcp_connection_invalid"]);
   });
 
-  test("400 mcp_connection_discovery_failed for a redirect elsewhere: nothing is sent there", async () => {
+  test("400 mcp_connection_discovery_failed: a redirect elsewhere; nothing is sent there", async () => {
     let visits = 0;
     const other = listen({ hostname: "127.0.0.1", port: 0, fetch: () => new Response(String(visits++)) });
     const location = `http://127.0.0.1:${other.port}/mcp`;
@@ -98,24 +98,24 @@ describe("POST /v1/mcp-connections", () => {
   ];
   for (const [what, fields, pointer] of broken)
     for (const form of ["a", "b"] as const)
-      test(`400 for ${what} (form ${form})`, async () => {
+      test(`400 validation_failed (A: invalid_request): ${what} (form ${form})`, async () => {
         const response = await create(fields, form);
         expect(statusAndCode(response)).toEqual([400, form === "a" ? "invalid_request" : "validation_failed"]);
         expect(response.body.error.details.issues[0].path).toBe(pointer);
       });
 
-  test("409 mcp_connection_name_conflict", async () => {
+  test("409 mcp_connection_name_conflict: a name in use", async () => {
     await create({ name: "docs" });
     expect(statusAndCode(await create({ name: "docs" }))).toEqual([409, "mcp_connection_name_conflict"]);
     expect(statusAndCode(await create({ name: "docs" }, "a"))).toEqual([409, "invalid_request"]);
   });
 
-  test("409 for all but one of a name created at once", async () => {
+  test("409 mcp_connection_name_conflict: all but one of a name created at once", async () => {
     const responses = await Promise.all(Array.from({ length: 4 }, () => create({ name: "docs" })));
     expect(responses.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409]);
   });
 
-  test("400 mcp_connection_limit_reached after 50; a deleted one frees its place", async () => {
+  test("400 mcp_connection_limit_reached: after 50; a deleted one frees its place", async () => {
     const rows = Array.from(
       { length: mcpConnectionsPerTenantMax - 1 },
       (_, index) => `mcp_${String(index).padStart(24, "0")}`,
@@ -131,7 +131,7 @@ describe("POST /v1/mcp-connections", () => {
     await h.sql`delete from mcp_connections where tenant_id = ${scene.t.id}`;
   });
 
-  test("401 without a credential", async () => {
+  test("401 unauthorized: without a credential", async () => {
     expect(statusAndCode(await scene.t.call("POST", path, { token: null, body: {} }))).toEqual([401, "unauthorized"]);
   });
 
@@ -163,7 +163,7 @@ describe("POST /v1/mcp-connections where private addresses are refused", () => {
   afterAll(() => strict.stop());
 
   for (const url of unsafe)
-    test(`400 mcp_connection_invalid for ${url}`, async () => {
+    test(`400 mcp_connection_invalid: ${url}`, async () => {
       const tenant = await strict.tenant();
       const body = { name: "n", url, authType: "oauth_authorization_code" };
       expect(statusAndCode(await tenant.call("POST", path, { body }))).toEqual([400, "mcp_connection_invalid"]);

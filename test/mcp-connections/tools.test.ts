@@ -180,7 +180,7 @@ describe("the tools of a turn", () => {
     expect(scene.mcp.count("notifications/cancelled")).toBe(0);
   });
 
-  test("a server that goes away during a call: told at once, and the status is error", async () => {
+  test("mcp_connection_unreachable: a server goes away during a call; told at once, and the status is error", async () => {
     const id = await connect("c");
     const { tools } = await turn([attached(id)]);
     scene.mcp.settings.onCall = () => new Promise(() => void scene.mcp.stop());
@@ -188,7 +188,7 @@ describe("the tools of a turn", () => {
     expect(await statusOf(id)).toEqual(["error", "mcp_connection_unreachable"]);
   });
 
-  test("a token that is refused later: needs_auth, with the code", async () => {
+  test("mcp_connection_authentication_failed: a token is refused later; the status is needs_auth", async () => {
     scene.mcp.settings.accepts = (token) => token === "secret-token-1234";
     const id = await connect("c", { authType: "bearer", bearerToken: "secret-token-1234" });
     const { tools } = await turn([attached(id)]);
@@ -316,7 +316,7 @@ describe("findMcpTool", () => {
     expect(await findMcpTool(ctx, (await h.tenant()).id, id, "fresh")).toBe(false);
   });
 
-  test("POST /v1/agents 201 and 400 for a rule on an MCP tool, 400 mcp_connection_discovery_failed when the server is down", async () => {
+  test("400 validation_failed, mcp_connection_discovery_failed: a rule on an MCP tool that is none, or whose server is down", async () => {
     const id = await connect("c");
     const rule = (tool: string) => ({
       name: `agent ${tool}`,

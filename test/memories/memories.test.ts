@@ -50,7 +50,7 @@ describe("POST /v1/agents/:agentId/memories", () => {
       expect((await save(text)).text).toBe(text);
   });
 
-  test("400 for broken fields, in both forms, and nothing is saved", async () => {
+  test("400 validation_failed (A: invalid_request): broken fields; nothing is saved", async () => {
     const agent = await freshAgent();
     const path = `/v1/agents/${agent}/memories`;
     for (const body of [
@@ -78,7 +78,7 @@ describe("POST /v1/agents/:agentId/memories", () => {
     expect((await t.call("GET", path)).body).toEqual({ data: [], nextCursor: null });
   });
 
-  test("404 not_found for a missing agent, the same for a foreign one; 400 for a malformed id", async () => {
+  test("404 not_found: a missing agent, the same for a foreign one; 400 for a malformed id", async () => {
     const stranger = await h.tenant();
     for (const form of forms) {
       const options = { body: { text: "x" }, form };
@@ -200,7 +200,7 @@ describe("GET /v1/agents/:agentId/memories", () => {
     expect((await t.call("GET", `/v1/agents/${agent}/memories?search=${long}`)).status).toBe(200);
   });
 
-  test("400 for broken query fields and for a cursor of another list", async () => {
+  test("400 invalid_cursor, validation_failed (A: invalid_request): broken query fields, a cursor of another list", async () => {
     const bad = ["search=", "limit=0", "limit=101", "limit=x", "limit=1&limit=2", "other=1", "search=%00"];
     for (const query of bad)
       for (const form of forms)
@@ -253,7 +253,7 @@ describe("/v1/agents/:agentId/memories/:memoryId", () => {
     expect(await find(agentId, "new saying")).toEqual(["new saying"]);
   });
 
-  test("PATCH 400 for broken fields, in both forms, and nothing changes", async () => {
+  test("400 validation_failed (A: invalid_request): PATCH with broken fields; nothing changes", async () => {
     const memory = await save("steady");
     for (const body of [
       {},
@@ -279,7 +279,7 @@ describe("/v1/agents/:agentId/memories/:memoryId", () => {
       expect(statusAndCode(await t.call(method, `${base}/${memory.id}`))).toEqual([404, "not_found"]);
   });
 
-  test("404 alike: missing, foreign, and of another agent; 400 for malformed ids", async () => {
+  test("404 not_found: alike for missing, foreign, and of another agent; 400 for malformed ids", async () => {
     const memory = await save("private");
     const other = await freshAgent();
     const stranger = await h.tenant();

@@ -192,7 +192,7 @@ describe("a process without the key of a stored secret", () => {
     expect((await askTurn()).status).toBe(201);
   });
 
-  test("503 and a failed turn, never a 500", async () => {
+  test("503 service_unavailable: and a failed turn, never a 500", async () => {
     const id = await sealProviderWith(createSealer({ current: lostKey, previous: [] }));
     const turn = await askTurn();
     expect([turn.status, turn.body.error.code]).toEqual([503, "service_unavailable"]);
@@ -219,7 +219,7 @@ describe("an Idempotency-Key's stored response", () => {
   });
   afterAll(() => before.stop());
 
-  test("503 for a process with another key, which does the operation not again", async () => {
+  test("503 service_unavailable: a process with another key, which does the operation not again", async () => {
     const tenant = await before.tenant();
     const request = { body: { name: "only once" }, headers: { "idempotency-key": "k1" } };
     expect((await tenant.call("POST", "/v1/apikeys", request)).status).toBe(201);

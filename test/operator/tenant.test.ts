@@ -187,7 +187,7 @@ describe("tenant set", () => {
     expect(without.stderr).toBe("parley: --rate-limit needs a value.\n");
   });
 
-  test("--subscription inactive: 402 subscription_required everywhere, in both forms, until it is active again", async () => {
+  test("402 subscription_required: --subscription inactive, everywhere, in both forms, until it is active again", async () => {
     const t = await h.tenant();
     expect((await tenant("set", "--tenant", t.id, "--subscription", "inactive")).status).toBe(0);
     for (const form of ["a", "b"] as const) {
@@ -200,7 +200,7 @@ describe("tenant set", () => {
     expect((await t.call("GET", "/v1/agents")).status).toBe(200);
   });
 
-  test("--rate-limit 0 refuses every request with Retry-After; none lifts it", async () => {
+  test("429 rate_limited: --rate-limit 0, every request, with Retry-After; none lifts it", async () => {
     const t = await h.tenant();
     await tenant("set", "--tenant", t.id, "--rate-limit", "0");
     const refused = await t.call("GET", "/v1/agents");
@@ -210,7 +210,7 @@ describe("tenant set", () => {
     expect((await t.call("GET", "/v1/agents")).status).toBe(200);
   });
 
-  test("--quota-turns-per-day counts what was accepted earlier in the UTC day, failed turns too", async () => {
+  test("429 quota_exceeded: --quota-turns-per-day counts what was accepted earlier in the UTC day, failed turns too", async () => {
     const t = await h.tenant();
     const agentId = await makeAgent(h, t);
     expect((await takeTurn(t, agentId)).status).toBe(201);
@@ -230,7 +230,7 @@ describe("tenant set", () => {
     expect((await takeTurn(t, agentId)).status).toBe(201);
   });
 
-  test("--usage-credit 0: turns are 402 usage_credit_required, reads stay open; all values show in the list", async () => {
+  test("402 usage_credit_required: --usage-credit 0, turns only, reads stay open; all values show in the list", async () => {
     const t = await h.tenant();
     const agentId = await makeAgent(h, t);
     const flags = [
@@ -304,7 +304,7 @@ describe("tenant delete", () => {
     expect((await tenant("delete", "--tenant", t.id)).status).toBe(1);
   });
 
-  test("while a turn runs: new turns are 409 tenant_deleting, reads work; the last turn's end ends it", async () => {
+  test("409 tenant_deleting: new turns while a turn runs, reads work; the last turn's end ends it", async () => {
     const t = await h.tenant();
     const agentId = await makeAgent(h, t);
     const running = t.call("POST", `/v1/agents/${agentId}/sessions`, {

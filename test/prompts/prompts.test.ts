@@ -93,7 +93,7 @@ describe("POST /v1/prompts", () => {
     }
   });
 
-  test("400: missing, unknown and mistyped fields, each named", async () => {
+  test("400 validation_failed (A: invalid_request): missing, unknown and mistyped fields, each named", async () => {
     const broken: [Record<string, unknown>, string[]][] = [
       [{}, ["/name", "/template"]],
       [{ ...body(), variables: ["a"] }, ["/variables"]],
@@ -108,7 +108,7 @@ describe("POST /v1/prompts", () => {
     }
   });
 
-  test("400 invalid_request in both forms: a name in use in this tenant; it is free in another and after deletion", async () => {
+  test("400 invalid_request: both forms, a name in use in this tenant; it is free in another and after deletion", async () => {
     const prompt = await create(t);
     for (const form of ["a", "b"] as const) {
       const again = await t.call("POST", "/v1/prompts", { body: { name: prompt.name, template: "x" }, form });
@@ -129,7 +129,7 @@ describe("POST /v1/prompts", () => {
       if (response.status !== 201) expect(statusAndCode(response)).toEqual([400, "invalid_request"]);
   });
 
-  test("400 invalid_request in both forms: the cap of 100, however many at once; deletion makes room", async () => {
+  test("400 invalid_request: both forms, the cap of 100, however many at once; deletion makes room", async () => {
     const tenant = await h.tenant();
     await h.sql`
       insert into prompts (id, tenant_id, name, template)
@@ -179,7 +179,7 @@ describe("GET /v1/prompts", () => {
     expect((await stranger.call("GET", "/v1/prompts")).body).toEqual({ prompts: [] });
   });
 
-  test("400: unknown and repeated query fields", async () => {
+  test("400 validation_failed (A: invalid_request): unknown and repeated query fields", async () => {
     for (const [query, path] of [
       ["limit=0", "limit"],
       ["__proto__=1", "__proto__"],
@@ -242,7 +242,7 @@ describe("PATCH /v1/prompts/:promptId", () => {
     expect((await t.call("GET", path)).body).toEqual(before);
   });
 
-  test("400 invalid_request in both forms: the name of another prompt", async () => {
+  test("400 invalid_request: both forms, the name of another prompt", async () => {
     const taken = await create(t);
     const prompt = await create(t);
     for (const form of ["a", "b"] as const) {
@@ -254,7 +254,7 @@ describe("PATCH /v1/prompts/:promptId", () => {
 });
 
 describe("GET, PATCH, DELETE /v1/prompts/:promptId", () => {
-  test("404 not_found, the same for a missing and a foreign prompt; 400 for a malformed id", async () => {
+  test("404 not_found: the same for a missing and a foreign prompt; 400 for a malformed id", async () => {
     const prompt = await create(t);
     const stranger = await h.tenant();
     for (const [method, options] of [
@@ -310,7 +310,7 @@ describe("Rendering a prompt", () => {
     expect(await renderPrompt(h.sql, t.id, prompt.id, variables)).toBe("1 2 3");
   });
 
-  test("prompt_variable_missing and prompt_variable_unknown name the variables", async () => {
+  test("prompt_variable_missing, prompt_variable_unknown: they name the variables", async () => {
     const prompt = await create(t, { template: "{{a}} {{b}}" });
     expect(await failure(t.id, prompt.id, { a: "1" })).toEqual(["prompt_variable_missing", ["b"]]);
     expect(await failure(t.id, prompt.id, { a: "1", b: "2", c: "3", toString: "4" })).toEqual([
@@ -319,14 +319,14 @@ describe("Rendering a prompt", () => {
     ]);
   });
 
-  test("not_found for a missing and a foreign prompt", async () => {
+  test("not_found: a missing and a foreign prompt", async () => {
     const prompt = await create(t);
     const stranger = await h.tenant();
     expect(await failure(stranger.id, prompt.id, {})).toEqual(["not_found", undefined]);
     expect(await failure(t.id, missingId, {})).toEqual(["not_found", undefined]);
   });
 
-  test("validation_failed for a text that would outgrow a message", async () => {
+  test("validation_failed: a text that would outgrow a message", async () => {
     const prompt = await create(t, { template: "{{a}}".repeat(2_000) });
     expect(await failure(t.id, prompt.id, { a: "x".repeat(5_000) })).toEqual(["validation_failed", undefined]);
     expect(await renderPrompt(h.sql, t.id, prompt.id, { a: "x".repeat(4_000) })).toHaveLength(8_000_000);

@@ -82,18 +82,21 @@ describe("a turn", async () => {
     ["an endless error", /^The model provider answered with status 500\.$/, modelErrorBytesMax, 2],
     ["an error that is a gzip bomb", /^The model provider answered with status 500\.$/, modelErrorBytesMax, 2],
   ];
-  test.each(failures)("%s: the turn fails, and the connection is closed", async (what, error, sentMax, requests) => {
-    const played = await ask(what);
-    expect(played.chunks.at(-1)).toEqual({ type: "error", errorText: expect.stringMatching(error) });
-    await eventually(() => flood.flows.every(({ closed }) => closed));
-    expect(flood.flows).toHaveLength(requests);
-    for (const { written, acceptedEncoding } of flood.flows) {
-      expect(acceptedEncoding).toBe("identity");
-      expect(written).toBeLessThanOrEqual(sentMax + buffersMax);
-    }
-    const turns = await h.sql`select status, attempt, error->>'code' as code from turns where id = ${played.turnId}`;
-    expect([...turns]).toEqual([{ status: "failed", attempt: 1, code: "provider_error" }]);
-  });
+  test.each(failures)(
+    "provider_error: %s; the turn fails, and the connection is closed",
+    async (what, error, sentMax, requests) => {
+      const played = await ask(what);
+      expect(played.chunks.at(-1)).toEqual({ type: "error", errorText: expect.stringMatching(error) });
+      await eventually(() => flood.flows.every(({ closed }) => closed));
+      expect(flood.flows).toHaveLength(requests);
+      for (const { written, acceptedEncoding } of flood.flows) {
+        expect(acceptedEncoding).toBe("identity");
+        expect(written).toBeLessThanOrEqual(sentMax + buffersMax);
+      }
+      const turns = await h.sql`select status, attempt, error->>'code' as code from turns where id = ${played.turnId}`;
+      expect([...turns]).toEqual([{ status: "failed", attempt: 1, code: "provider_error" }]);
+    },
+  );
 
   test("an event of 1 MiB - 1 is read", async () => {
     expect(textOf((await ask("an event of 1 MiB - 1")).chunks)).toBe("Fine.");

@@ -29,21 +29,24 @@ describe("GET /v1/providers/:id/models", () => {
     expect(JSON.stringify(elsewhere.requests.map(({ headers }) => [...headers]))).not.toContain(providerKey);
   });
 
-  test.each([404, 405])("a server that answers %d has no list: 422, and an agent takes any model", async (status) => {
-    t = await h.tenant();
-    const server = vendor(() => new Response("no", { status }));
-    for (const providerType of ["llm_vendor_a", "llm_vendor_b", "llm_vendor_c", "router_vendor"]) {
-      const asked = await models(providerType, server.url);
-      expect([providerType, asked.status, asked.body.error.code]).toEqual([
-        providerType,
-        422,
-        "model_discovery_unsupported",
-      ]);
-      const providerId = await createProvider(t, { providerType, baseUrl: server.url });
-      const body = { name: `n-${providerId}`, model: "what-it-likes", providerId };
-      expect([providerType, (await t.call("POST", "/v1/agents", { body })).status]).toEqual([providerType, 201]);
-    }
-  });
+  test.each([404, 405])(
+    "422 model_discovery_unsupported: a server that answers %d has no list, and an agent takes any model",
+    async (status) => {
+      t = await h.tenant();
+      const server = vendor(() => new Response("no", { status }));
+      for (const providerType of ["llm_vendor_a", "llm_vendor_b", "llm_vendor_c", "router_vendor"]) {
+        const asked = await models(providerType, server.url);
+        expect([providerType, asked.status, asked.body.error.code]).toEqual([
+          providerType,
+          422,
+          "model_discovery_unsupported",
+        ]);
+        const providerId = await createProvider(t, { providerType, baseUrl: server.url });
+        const body = { name: `n-${providerId}`, model: "what-it-likes", providerId };
+        expect([providerType, (await t.call("POST", "/v1/agents", { body })).status]).toEqual([providerType, 201]);
+      }
+    },
+  );
 
   test("200: OpenAI's list, trimmed, deduplicated, sorted, with the vendor's prefix", async () => {
     t = await h.tenant();
@@ -115,7 +118,7 @@ describe("GET /v1/providers/:id/models", () => {
     expect(asked as unknown).toEqual(["https://ai-gateway.vercel.sh/v1/models", null]);
   });
 
-  test("422 model_discovery_unsupported for custom", async () => {
+  test("422 model_discovery_unsupported: custom", async () => {
     const response = await models("custom", h.model.url);
     expect([response.status, response.body.error.code]).toEqual([422, "model_discovery_unsupported"]);
   });
@@ -157,7 +160,7 @@ describe("GET /v1/providers/:id/models", () => {
     expect(server.requests.length).toBe(2);
   });
 
-  test("checkModel: model_not_found, model_validation_unavailable, and no question for custom and gateway", async () => {
+  test("model_not_found, model_validation_unavailable: checkModel; no question for custom and gateway", async () => {
     const server = vendor(() => Response.json({ data: [{ id: "gpt-5" }] }));
     const reasonOf = async (providerType: string, baseUrl: string | null, model: string) => {
       const row = (await findProvider(h.sql, t.id, await createProvider(t, { providerType, baseUrl }))) as ProviderRow;
@@ -228,7 +231,7 @@ describe("GET /v1/providers/:id/thinking-levels", () => {
     }
   });
 
-  test("400: without a model, or with an empty one", async () => {
+  test("400 validation_failed: without a model, or with an empty one", async () => {
     const id = await createProvider(t);
     for (const query of ["", "?model=", "?model=a/b&x=1"]) {
       const response = await t.call("GET", `/v1/providers/${id}/thinking-levels${query}`);

@@ -128,7 +128,7 @@ describe("POST /v1/providers", () => {
     await strict.stop();
   });
 
-  test("409 provider_name_conflict in both forms; another tenant may have the name", async () => {
+  test("409 provider_name_conflict: both forms; another tenant may have the name", async () => {
     const tenant = await h.tenant();
     await createProvider(tenant, { name: "Twice" });
     for (const form of ["a", "b"] as const) {
@@ -188,7 +188,7 @@ describe("GET and PATCH /v1/providers/:id", () => {
     expect(renamed.body.updatedAt >= read.body.updatedAt).toBe(true);
   });
 
-  test("400: a malformed id, no name, a field that cannot change", async () => {
+  test("400 validation_failed: a malformed id, no name, a field that cannot change", async () => {
     const id = await createProvider(t);
     expect((await t.call("GET", "/v1/providers/prv_x")).status).toBe(400);
     for (const body of [
@@ -221,7 +221,7 @@ describe("GET and PATCH /v1/providers/:id", () => {
         }
   });
 
-  test("409 provider_name_conflict", async () => {
+  test("409 provider_name_conflict: renaming", async () => {
     const name = (await t.call("GET", `/v1/providers/${await createProvider(t)}`)).body.name;
     const other = await createProvider(t);
     const response = await t.call("PATCH", `/v1/providers/${other}`, { body: { name } });
@@ -238,13 +238,13 @@ describe("DELETE /v1/providers/:id", () => {
     expect((await t.call("DELETE", `/v1/providers/${id}`)).status).toBe(404);
   });
 
-  test("400: a query that is not true or false", async () => {
+  test("400 validation_failed: a query that is not true or false", async () => {
     const id = await createProvider(t);
     expect((await t.call("DELETE", `/v1/providers/${id}?confirmVersionInvalidation=yes`)).status).toBe(400);
     expect((await t.call("DELETE", `/v1/providers/${id}?force=true`)).status).toBe(400);
   });
 
-  test("409 provider_in_use names the agents, confirmed or not", async () => {
+  test("409 provider_in_use: names the agents, confirmed or not", async () => {
     const id = await createProvider(t);
     const agentId = await insertAgent(t, id, id);
     await insertAgent(t, id, null);
@@ -259,7 +259,7 @@ describe("DELETE /v1/providers/:id", () => {
       }
   });
 
-  test("409 provider_historical_use names agents, sessions and tasks; 204 when confirmed", async () => {
+  test("409 provider_historical_use: names agents, sessions and tasks; 204 when confirmed", async () => {
     const id = await createProvider(t);
     const agentId = await insertAgent(t, id, id, null);
     const pinned = await insertPinnedSession(t, agentId, 1);

@@ -20,7 +20,7 @@ const provider = await makeProvider(h, t, { baseUrl: server.url });
 const agentId = await makeAgent(h, t, { providerId: provider.id, compactionReserveTokens: 127_700 });
 
 describe("a model that sends nothing for MODEL_IDLE_SECONDS", () => {
-  test.each(silences)("%s: the turn fails as provider_error, and the connection is closed", async (silence) => {
+  test.each(silences)("provider_error: %s; the turn fails, and the connection is closed", async (silence) => {
     const { chunks, turnId } = await play(t, agentId, null, { message: userMessage(`(${silence})`) });
     expect(chunks.at(-1)).toEqual({ type: "error", errorText: "The model provider sent nothing for 2 s." });
     await eventually(() => server.open.size === 0);
@@ -28,7 +28,7 @@ describe("a model that sends nothing for MODEL_IDLE_SECONDS", () => {
     expect(turn?.code).toBe("provider_error");
   });
 
-  test("with stream: false it is 502 provider_error", async () => {
+  test("502 provider_error: with stream: false", async () => {
     const played = await play(t, agentId, null, { message: userMessage("(at once)"), stream: false });
     expect([played.status, played.body.error.code]).toEqual([502, "provider_error"]);
   });

@@ -151,7 +151,7 @@ describe("a call that the policy holds for a person", () => {
   });
 });
 
-test("an approval of another turn, or none, is 400", async () => {
+test("400 validation_failed: an approval of another turn, or none", async () => {
   const [one, other] = [await post({ input: save }), await post({ input: save })];
   const { status, body } = await t.call("POST", "/v1/responses", {
     body: { model: agentId, previous_response_id: one.id, input: [decide(other.output[1], true)] },

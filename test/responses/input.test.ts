@@ -186,7 +186,7 @@ test("tool_choice none keeps the model from calling, and required makes it", asy
   expect(choiceOf()).toBe("required");
 });
 
-test("JSON within the JSON of the body counts as values of the body", async () => {
+test("413 payload_too_large: JSON within the JSON of the body counts as values of the body", async () => {
   const call = (id: number, items: number) => [
     {
       type: "function_call",

@@ -48,7 +48,7 @@ function post(port: number, head: string, piece: Uint8Array, toTheEnd: boolean):
   });
 }
 
-test("a body announced beyond every limit is refused in the envelope, and the connection ends", async () => {
+test("413 payload_too_large: a body announced beyond every limit, in the envelope, and the connection ends", async () => {
   const http = await takePort(readConfig({ HOST: "127.0.0.1", PORT: "0" }), createLogger("silent"));
   try {
     const head = `POST /v1/agents HTTP/1.1\r\nHost: parley\r\nContent-Length: ${150 * megabyte}\r\n\r\n`;
@@ -69,7 +69,7 @@ test("a body announced beyond every limit is refused in the envelope, and the co
   }
 }, 20_000);
 
-test("a body of chunks, which announces nothing, is refused in the envelope where it passes the limit", async () => {
+test("413 payload_too_large: a body of chunks, which announces nothing, in the envelope where it passes the limit", async () => {
   await using installation = await startInstallation();
   const { port, url, pid } = await installation.serve();
   const { token } = await installation.client(url);

@@ -75,7 +75,7 @@ describe.skipIf(sharedRedisUrl === null)("Postgres", () => {
     }, 240_000);
   }
 
-  test("frozen longer than requests wait: 503 in bounded time, nothing of it commits later, running turns go on", async () => {
+  test("503 service_unavailable: frozen longer than requests wait, in bounded time; nothing of it commits later, running turns go on", async () => {
     await using model = holdModel(installation.model);
     const c = await installation.client(http.url, model.url);
     const long = await c.turn(`frozen-long ${openEndedMark} [[sim: chunks=150 delayMs=100]]`);

@@ -201,7 +201,7 @@ async function storedText(c: Client, { sessionId }: Turn): Promise<string> {
 }
 
 describe.skipIf(sharedRedisUrl === null)("a transaction that locks others out", () => {
-  test.concurrent("exhausts the pool: 503 in bounded time, health responds, running turns and everything else recover", async () => {
+  test.concurrent("503 service_unavailable: the pool is exhausted, in bounded time; health responds, running turns and everything else recover", async () => {
     await using installation = await startInstallation();
     const http = await installation.serve();
     const c = await installation.client(http.url);

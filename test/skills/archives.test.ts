@@ -338,7 +338,7 @@ describe("archives that are too much", () => {
     expect(await tarred({ name: "a", data: half }, { name: "b", data: half })).toBe("skill_uncompressed_too_large");
   });
 
-  test("a bomb is given up early, whatever its headers say, and costs little memory", async () => {
+  test("skill_uncompressed_too_large: a bomb is given up early, whatever its headers say, and costs little memory", async () => {
     const data = Buffer.alloc(300 * mib);
     const bombs: [ArchiveType, Uint8Array, string][] = [
       ["zip", zip([inZip, { name: "bomb", data }]), "skill_uncompressed_too_large"],

@@ -13,7 +13,7 @@ const skills = skillCalls(t);
 const agentId = await skills.agent();
 
 describe("404 and isolation", () => {
-  test("missing and foreign alike, for every operation; 400 for malformed ids", async () => {
+  test("404 not_found: missing and foreign alike, for every operation; 400 for malformed ids", async () => {
     const skill = await skills.created(agentId);
     const other = await skills.agent();
     const stranger = await h.tenant();
@@ -74,7 +74,7 @@ describe("DELETE /v1/agents/:agentId/skills/:skillId", () => {
     expect(await h.sql`select 1 from skill_files where skill_id = ${skill.id}`).toHaveLength(0);
   });
 
-  test("400 validation_failed for the last skill while a rule names activate_skill, or read without the workspace group", async () => {
+  test("400 validation_failed: the last skill while a rule names activate_skill, or read without the workspace group", async () => {
     for (const field of ["approvalInChat", "approvalInTasks"])
       for (const tool of ["activate_skill", "read"]) {
         const agent = await skills.agent();

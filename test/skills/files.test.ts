@@ -46,7 +46,7 @@ describe("files of a skill", () => {
     expect((await skills.put(agentId, skill.id, "SKILL.md", skillMd(title))).status).toBe(200);
   });
 
-  test("PUT SKILL.md 400 skill_invalid_markdown, 409 skill_name_conflict: nothing changes", async () => {
+  test("400 skill_invalid_markdown, 409 skill_name_conflict: PUT SKILL.md; nothing changes", async () => {
     const skill = await skills.created(agentId);
     const other = await skills.created(agentId);
     for (const content of ["", "# none", Buffer.from([0x2d, 0x2d, 0x2d, 0x0a, 0xff])])
@@ -61,7 +61,7 @@ describe("files of a skill", () => {
     expect((await t.call("GET", `/v1/agents/${agentId}/skills/${skill.id}`)).body).toEqual(skill);
   });
 
-  test("DELETE SKILL.md 400", async () => {
+  test("400 validation_failed: DELETE SKILL.md", async () => {
     const skill = await skills.created(agentId);
     for (const asked of forms)
       expect(statusAndCode(await t.call("DELETE", skills.at(agentId, skill.id, "SKILL.md"), { form: asked }))).toEqual([
@@ -70,7 +70,7 @@ describe("files of a skill", () => {
       ]);
   });
 
-  test("400 for paths with .., ., absolute, empty or NUL, and for another media type", async () => {
+  test("400 validation_failed: paths with .., ., absolute, empty or NUL, and another media type", async () => {
     const skill = await skills.created(agentId);
     const bad = [
       "",
@@ -106,7 +106,7 @@ describe("files of a skill", () => {
     expect(statusAndCode(json)).toEqual([400, "validation_failed"]);
   });
 
-  test("400 skill_too_many_files at 100 files, under concurrency; replacing one is still 200", async () => {
+  test("400 skill_too_many_files: 100 files, under concurrency; replacing one is still 200", async () => {
     const skill = await skills.created(agentId);
     await h.sql`
       insert into skill_files (skill_id, version, path, content)
@@ -120,7 +120,7 @@ describe("files of a skill", () => {
     expect((await skills.put(agentId, skill.id, "f1", "replaced")).status).toBe(200);
   });
 
-  test("413 skill_uncompressed_too_large over 10 MiB together; exactly 10 MiB is 200", async () => {
+  test("413 skill_uncompressed_too_large: over 10 MiB together; exactly 10 MiB is 200", async () => {
     const skill = await skills.created(agentId);
     const room = 10 * mib - skill.files[0]!.sizeBytes;
     expect((await skills.put(agentId, skill.id, "big", Buffer.alloc(room))).status).toBe(200);
@@ -188,7 +188,7 @@ describe("POST /v1/agents/:agentId/skills/:skillId/copies", () => {
     expect((await t.call("GET", skills.at(agentId, skill.id, "a/b"))).body).toBe("B");
   });
 
-  test("400 for none, 31, or the same destination twice; 404 for the skill", async () => {
+  test("400 validation_failed: none, 31, or the same destination twice; 404 skill_not_found: the skill", async () => {
     const skill = await skills.created(agentId);
     const other = await skills.agent();
     const many = Array.from({ length: 31 }, (_, index) => `ag_${String(index).padStart(24, "0")}`);

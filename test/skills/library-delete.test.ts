@@ -47,7 +47,7 @@ describe("DELETE /v1/skills/:skillId", () => {
     return response.body.id;
   }
 
-  test("400 validation_failed for an agent's last skill while a rule names activate_skill, or read without the workspace group", async () => {
+  test("400 validation_failed: an agent's last skill while a rule names activate_skill, or read without the workspace group", async () => {
     for (const tool of ["activate_skill", "read"]) {
       const [first, last] = [await created(), await created()];
       const agent = await agentWith(first.id, last.id);

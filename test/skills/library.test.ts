@@ -97,7 +97,7 @@ describe("POST /v1/skills", () => {
     }
   });
 
-  test("400 invalid_request for a broken archive or frontmatter, one that unpacks to too much included, 413 for too much as sent; nothing is saved", async () => {
+  test("400 invalid_request: a broken archive or frontmatter, one that unpacks to too much included; 413 payload_too_large: too much as sent; nothing is saved", async () => {
     const tenant = await h.tenant();
     const md = { name: "SKILL.md", data: skillMd() };
     const many = Array.from({ length: 100 }, (_, index) => ({ name: `f${index}`, data: "" }));
@@ -120,7 +120,7 @@ describe("POST /v1/skills", () => {
     expect(await listed("", tenant)).toEqual(await listed("?filter=built-in"));
   });
 
-  test("400 for a form that is not as it should be", async () => {
+  test("400 validation_failed (A: invalid_request): a form that is not as it should be", async () => {
     const file = archive();
     const bad: Parts[] = [
       {},
@@ -144,7 +144,7 @@ describe("POST /v1/skills", () => {
     ]);
   });
 
-  test("201 once for an Idempotency-Key; another archive is 422", async () => {
+  test("201 once for an Idempotency-Key; another archive is 422 idempotency_key_reused", async () => {
     const headers = { "idempotency-key": crypto.randomUUID() };
     const file = archive();
     const first = await post({ file }, { headers });
@@ -152,7 +152,7 @@ describe("POST /v1/skills", () => {
     expect(statusAndCode(await post({ file: archive() }, { headers }))).toEqual([422, "idempotency_key_reused"]);
   });
 
-  test("400 invalid_request at 200 skills, under concurrency", async () => {
+  test("400 invalid_request: 200 skills, under concurrency", async () => {
     const tenant = await h.tenant();
     await h.sql`
       insert into library_skills (id, tenant_id, name)
@@ -213,10 +213,11 @@ describe("PUT /v1/skills/:skillId", () => {
     ]);
   });
 
-  test("400: nothing changes, and userId cannot be sent", async () => {
+  test("400 invalid_request, validation_failed: a broken archive, no file, a userId; nothing changes", async () => {
     const skill = await created();
-    for (const parts of [{ file: Buffer.from("x") }, {}, { file: archive(), userId: "eve" }] as Parts[])
-      expect((await put(skill.id, parts)).status).toBe(400);
+    expect(statusAndCode(await put(skill.id, { file: Buffer.from("x") }))).toEqual([400, "invalid_request"]);
+    for (const parts of [{}, { file: archive(), userId: "eve" }] as Parts[])
+      expect(statusAndCode(await put(skill.id, parts))).toEqual([400, "validation_failed"]);
     expect((await get(skill.id)).body).toEqual(skill);
     expect(await h.sql`select 1 from library_skill_versions where skill_id = ${skill.id}`).toHaveLength(1);
   });
@@ -254,7 +255,7 @@ describe("/v1/skills/:skillId", () => {
     expect((await get(skill.id)).body).toEqual(skill);
   });
 
-  test("a platform skill is readable by all and 403 invalid_request to change", async () => {
+  test("403 invalid_request: changing a platform skill, which is readable by all", async () => {
     const { skillId } = await published(name(), { "docs/a.md": "A" });
     const before = (await get(skillId)).body;
     expect(before).toMatchObject({ id: skillId, ownerKind: "platform", tenantId: null, userId: "", metadata: {} });

@@ -45,7 +45,7 @@ describe("POST /v1/agents/:agentId/skills", () => {
     expect(file.body).toContain("---\r\nBody\r\n");
   });
 
-  test("400 skill_invalid_markdown, and nothing is saved", async () => {
+  test("400 skill_invalid_markdown: nothing is saved", async () => {
     const agent = await skills.agent();
     const bomb = ["a: &a [x,x,x,x,x,x,x,x,x,x]"];
     for (const [index, key] of [..."bcdefghij"].entries())
@@ -89,7 +89,7 @@ describe("POST /v1/agents/:agentId/skills", () => {
     expect(await skills.count(agent)).toBe(0);
   });
 
-  test("400 validation_failed for broken fields", async () => {
+  test("400 validation_failed: broken fields", async () => {
     const content = skillMd(name());
     for (const body of [
       {},
@@ -108,7 +108,7 @@ describe("POST /v1/agents/:agentId/skills", () => {
         ]);
   });
 
-  test("409 skill_name_conflict within an agent, under concurrency; other agents and a deleted skill free the name", async () => {
+  test("409 skill_name_conflict: within an agent, under concurrency; other agents and a deleted skill free the name", async () => {
     const agent = await skills.agent();
     const markdown = skillMd(name());
     const responses = await Promise.all(Array.from({ length: 6 }, () => skills.create(agent, markdown)));
@@ -122,7 +122,7 @@ describe("POST /v1/agents/:agentId/skills", () => {
     await skills.created(agent, markdown);
   });
 
-  test("400 skill_limit_reached at 100 skills, under concurrency", async () => {
+  test("400 skill_limit_reached: 100 skills, under concurrency", async () => {
     const agent = await skills.agent();
     await h.sql`
       insert into agent_skills (id, tenant_id, agent_id, name, description, created_at, updated_at)
@@ -212,7 +212,7 @@ describe("POST /v1/agents/:agentId/skills/upload", () => {
     ).toHaveLength(0);
   });
 
-  test("400 validation_failed for a form that is not as it should be", async () => {
+  test("400 validation_failed: a form that is not as it should be", async () => {
     const file = zip([{ name: "SKILL.md", data: skillMd(name()) }]);
     const path = `/v1/agents/${agentId}/skills/upload`;
     for (const body of [
@@ -235,13 +235,13 @@ describe("POST /v1/agents/:agentId/skills/upload", () => {
     ]);
   });
 
-  test("409 skill_name_conflict with a skill that was made from text", async () => {
+  test("409 skill_name_conflict: with a skill that was made from text", async () => {
     const skill = await skills.created(agentId);
     const archive = zip([{ name: "SKILL.md", data: skillMd(skill.name) }]);
     expect(statusAndCode(await skills.upload(agentId, "zip", archive))).toEqual([409, "skill_name_conflict"]);
   });
 
-  test("201 once for an Idempotency-Key, whatever the form's boundary; another archive is 422", async () => {
+  test("201 once for an Idempotency-Key, whatever the form's boundary; another archive is 422 idempotency_key_reused", async () => {
     const headers = { "idempotency-key": crypto.randomUUID() };
     const archive = zip([{ name: "SKILL.md", data: skillMd(name()) }]);
     const first = await skills.upload(agentId, "zip", archive, { headers });
@@ -274,7 +274,7 @@ describe("GET /v1/agents/:agentId/skills", () => {
     }
   });
 
-  test("400 for limits and cursors that are none", async () => {
+  test("400 validation_failed, invalid_cursor: limits and cursors that are none", async () => {
     for (const query of ["limit=0", "limit=101", "limit=x", "other=1"])
       expect(statusAndCode(await t.call("GET", `/v1/agents/${agentId}/skills?${query}`))).toEqual([
         400,

@@ -76,7 +76,7 @@ describe("POST /v1/tasks/:taskId/runs", () => {
     expect(new Set(same.map(({ status, body }) => `${status} ${body.runId}`)).size).toBe(1);
   });
 
-  test("409 agent_disabled (A: AGENT_DISABLED), task_active_run_exists, tenant_deleting; 400 for a broken key", async () => {
+  test("409 agent_disabled (A: AGENT_DISABLED), task_active_run_exists, tenant_deleting: no run; 400 for a broken key", async () => {
     const agent = await makeAgent(h, t);
     const path = await fixture.made("hello", {}, t, agent);
     for (const body of [
@@ -114,7 +114,7 @@ describe("POST /v1/tasks/:taskId/runs", () => {
 });
 
 describe("a run that cannot begin", () => {
-  test("is blocked without credit and over the quota: 202, then an error that says why; the quota counts runs", async () => {
+  test("usage_credit_required, quota_exceeded: 202, then a run that says why; the quota counts runs", async () => {
     const poor = await h.tenant();
     const path = await fixture.made("hello", {}, poor, await makeAgent(h, poor));
     await h.sql`update tenants set usage_credit = 0 where id = ${poor.id}`;
@@ -133,7 +133,7 @@ describe("a run that cannot begin", () => {
     expect([over.status, over.error.code]).toEqual(["blocked", "quota_exceeded"]);
   });
 
-  test("fails when the agent was disabled meanwhile (A: AGENT_DISABLED), the provider is gone, or the version has none", async () => {
+  test("agent_disabled (A: AGENT_DISABLED), provider_not_found, provider_required: what was lost before the run fails it", async () => {
     const agent = await makeAgent(h, t);
     const path = await fixture.made("hello", {}, t, agent);
     const runPath = await fixture.started(path);
@@ -160,7 +160,7 @@ describe("a run that cannot begin", () => {
     expect((await fixture.ran(pinned)).error.code).toBe("provider_not_found");
   });
 
-  test("fails when the subscription lapsed or the tenant is being deleted", async () => {
+  test("tenant_deleting: the run fails", async () => {
     const leaving = await h.tenant();
     const runPath = await fixture.started(
       await fixture.made("hello", {}, leaving, await makeAgent(h, leaving)),
@@ -172,7 +172,7 @@ describe("a run that cannot begin", () => {
 });
 
 describe("a run that is under way", () => {
-  test("fails with its turn: a failing model is provider_error, and nothing is in the transcript", async () => {
+  test("provider_error: the run fails with its turn, and nothing is in the transcript", async () => {
     const path = await fixture.made("[[sim: fail=400]]");
     const run = await fixture.ran(path);
     expect({ ...run }).toMatchObject({

@@ -168,7 +168,7 @@ describe("POST /v1/tasks", () => {
     }
   });
 
-  test("404 not_found: an agent that is missing or another tenant's; agent_version_not_found (A: AGENT_VERSION_NOT_FOUND)", async () => {
+  test("404 not_found, agent_version_not_found (A: AGENT_VERSION_NOT_FOUND): an agent or version that is missing or another tenant's", async () => {
     const other = await h.tenant();
     const foreign = await makeAgent(h, other);
     const responses = [await create({}, t, newId("agent")), await create({}, t, foreign)].map(({ status, body }) => {
@@ -181,7 +181,7 @@ describe("POST /v1/tasks", () => {
     expect(statusAndCode(await create({ agentVersion: 2 }, t, agentId, "a"))).toEqual([404, "AGENT_VERSION_NOT_FOUND"]);
   });
 
-  test("409 agent_disabled (A: AGENT_DISABLED), admin_agent_managed (A: ADMIN_AGENT_MANAGED), tenant_deleting", async () => {
+  test("409 agent_disabled (A: AGENT_DISABLED), admin_agent_managed (A: ADMIN_AGENT_MANAGED), tenant_deleting: no task", async () => {
     const disabled = await makeAgent(h, t);
     await t.call("POST", `/v1/agents/${disabled}/disable`);
     expect(statusAndCode(await create({}, t, disabled))).toEqual([409, "agent_disabled"]);
@@ -196,7 +196,7 @@ describe("POST /v1/tasks", () => {
     expect((await leaving.call("GET", "/v1/tasks")).body.data).toEqual([]);
   });
 
-  test("402 subscription_required", async () => {
+  test("402 subscription_required: no task", async () => {
     const lapsed = await h.tenant();
     await h.sql`update tenants set subscription = 'inactive' where id = ${lapsed.id}`;
     expect(statusAndCode(await create({}, lapsed))).toEqual([402, "subscription_required"]);
@@ -237,7 +237,7 @@ describe("GET /v1/tasks", () => {
     expect((await tenant.call("GET", `/v1/tasks/${tasks[1].id}`)).body).not.toHaveProperty("latestRun");
   });
 
-  test("400 validation_failed, invalid_cursor (A: invalid_request)", async () => {
+  test("400 validation_failed, invalid_cursor (A: invalid_request): broken query fields", async () => {
     for (const query of ["limit=0", "limit=201", "limit=x", "agentId=x", "status=x", "limit=1&limit=2"])
       expect(statusAndCode(await t.call("GET", `/v1/tasks?${query}`))).toEqual([400, "validation_failed"]);
     expect(statusAndCode(await t.call("GET", "/v1/tasks?cursor=x"))).toEqual([400, "invalid_cursor"]);
@@ -296,7 +296,7 @@ describe("PATCH /v1/tasks/:taskId", () => {
     expect((await t.call("GET", `/v1/tasks/${task.id}`)).body).toEqual(task);
   });
 
-  test("404 agent_version_not_found (A: AGENT_VERSION_NOT_FOUND)", async () => {
+  test("404 agent_version_not_found (A: AGENT_VERSION_NOT_FOUND): pinning", async () => {
     const task = await made();
     expect(statusAndCode(await patch(task.id, { agentVersion: 9 }))).toEqual([404, "agent_version_not_found"]);
     expect(statusAndCode(await patch(task.id, { agentVersion: 9 }, "a"))).toEqual([404, "AGENT_VERSION_NOT_FOUND"]);
@@ -365,7 +365,7 @@ describe("404 not_found on every operation", () => {
     expect([left, await fireJobs(task.id)]).toEqual([{ tasks: 0, runs: 0 }, 0]);
   });
 
-  test("400 for ids of the wrong shape", async () => {
+  test("400 validation_failed: ids of the wrong shape", async () => {
     const task = await made();
     for (const path of ["/v1/tasks/tk_x", `/v1/tasks/${task.id}/runs/tr_x`, `/v1/tasks/${task.id}/runs/tr_x/messages`])
       expect(statusAndCode(await t.call("GET", path))).toEqual([400, "validation_failed"]);
@@ -373,7 +373,7 @@ describe("404 not_found on every operation", () => {
 });
 
 describe("DELETE /v1/providers/:id", () => {
-  test("409 provider_historical_use names the tasks that are pinned to a version with the provider", async () => {
+  test("409 provider_historical_use: names the tasks that are pinned to a version with the provider", async () => {
     const agent = await makeAgent(h, t);
     const { providerId } = (await t.call("GET", `/v1/agents/${agent}`)).body;
     const pinned = await made({ agentVersion: 1 }, t, agent);

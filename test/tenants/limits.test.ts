@@ -37,7 +37,7 @@ async function expectReadable(t: TestTenant, agentId: string, sessionId: string,
 }
 
 describe("usage credit", () => {
-  test("402 usage_credit_required at every door once input and output tokens have used it up; reads stay open", async () => {
+  test("402 usage_credit_required: at every door once input and output tokens have used it up; reads stay open", async () => {
     const { t, agentId, sessionId } = await limited({ usageCredit: 150 });
     const ask = (text: string) => play(t, agentId, sessionId, { message: script(text), stream: false });
     expect((await ask("text=a inputTokens=60 outputTokens=40")).status).toBe(200);
@@ -64,7 +64,7 @@ describe("usage credit", () => {
 });
 
 describe("turns per day", () => {
-  test("20 at once with a quota of 5: five are accepted, the others 429 quota_exceeded until midnight UTC", async () => {
+  test("429 quota_exceeded: of 20 at once with a quota of 5 all but five, until midnight UTC", async () => {
     const t = await h.tenant();
     const agentId = await makeAgent(h, t);
     await changeTenant(h.sql, t.id, { quotaTurnsPerDay: 5 });
@@ -112,7 +112,7 @@ describe("turns per day", () => {
 });
 
 describe("rate limit", () => {
-  test("429 rate_limited with Retry-After beyond so many requests a second, reads included", async () => {
+  test("429 rate_limited: with Retry-After beyond so many requests a second, reads included", async () => {
     const { t, agentId } = await limited({ rateLimit: 5 });
     // A second may begin in between, or two where the machine is slow, so one of several tries must see so many.
     const refused = await eventually(async () => {
@@ -129,7 +129,7 @@ describe("rate limit", () => {
 });
 
 describe("subscription and the end of a tenant", () => {
-  test("402 subscription_required everywhere while inactive; a running turn finishes", async () => {
+  test("402 subscription_required: everywhere while inactive; a running turn finishes", async () => {
     const { t, agentId, sessionId } = await limited();
     const message = script('text="one two three" delayMs=40');
     const live = await open(h, t, "POST", sessionPath(agentId, sessionId), { body: { message } });
@@ -145,7 +145,7 @@ describe("subscription and the end of a tenant", () => {
     expect(await messagesOf(t, agentId, sessionId)).toHaveLength(4);
   });
 
-  test("409 tenant_deleting while its last turn runs, 401 afterwards", async () => {
+  test("409 tenant_deleting: while its last turn runs, 401 afterwards", async () => {
     const { t, agentId, sessionId } = await limited();
     const message = script('text="one two three" hangAfterChunks=1');
     const live = await open(h, t, "POST", sessionPath(agentId, sessionId), { body: { message } });

@@ -11,7 +11,7 @@ const numbers = (from: number, to: number) => Array.from({ length: to - from + 1
 const many = (make: () => ReturnType<typeof t.call>) => Promise.all(numbers(1, 8).map(make));
 
 describe("of many creations at once that reach the limit", () => {
-  test("exactly one makes the 1,000th workspace", async () => {
+  test("400 invalid_request: all but the one that makes the 1,000th workspace", async () => {
     await h.sql`insert into workspaces (id, tenant_id, name)
       select 'ws_' || lpad(n::text, 24, '0'), ${t.id}, 'n' from generate_series(1, 999) n`;
     const made = await many(() => t.call("POST", "/v1/workspaces", { body: {} }));

@@ -24,7 +24,7 @@ describe("queued turns", async () => {
     return { t, agentId };
   }
 
-  test("50 at once with a limit of 7: seven are accepted, the others 429 too_many_turns with Retry-After", async () => {
+  test("429 too_many_turns: of 50 at once with a limit of 7 all but seven, with Retry-After", async () => {
     const { t, agentId } = await limited(7);
     const responses = await Promise.all(
       Array.from({ length: 50 }, (_, n) =>
@@ -84,7 +84,7 @@ describe("queued turns", async () => {
     expect(more.map(({ response }) => response.status)).toEqual(more.map(() => 429));
   });
 
-  test("a task's run that meets the limit fails with it", async () => {
+  test("too_many_turns: a task's run that meets the limit fails with it", async () => {
     const { t, agentId } = await limited(0);
     const fixture = new TaskFixture(h, t, agentId);
     const run = await fixture.ran(await fixture.made("hello"));

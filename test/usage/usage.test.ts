@@ -144,7 +144,7 @@ describe("GET /v1/usage filters", () => {
     expect(await usage(t, march)).not.toEqual(empty);
   });
 
-  test("400 invalid_request in both forms: malformed and unknown fields, each named", async () => {
+  test("400 invalid_request: both forms, malformed and unknown fields, each named", async () => {
     const t = await h.tenant();
     for (const [query, field] of [
       ["agentId=nope", "agentId"],
@@ -203,7 +203,7 @@ describe("GET /v1/usage ranges", () => {
     expect(await found("9999-12-01", "9999-12-31")).toBe(0);
   });
 
-  test("400 invalid_request in both forms: partial, reversed, 32 days, days that do not exist", async () => {
+  test("400 invalid_request: both forms, partial, reversed, 32 days, days that do not exist", async () => {
     const t = await h.tenant();
     for (const [query, field] of [
       ["from=2025-03-01", "to"],
@@ -239,7 +239,7 @@ describe("GET /v1/usage limit", () => {
     expect((await by("groupBy=agent&limit=1")).buckets).toHaveLength(201);
   });
 
-  test("400 invalid_request in both forms, whatever it is grouped by: below 1, above 200, no whole number", async () => {
+  test("400 invalid_request: both forms, whatever it is grouped by; below 1, above 200, no whole number", async () => {
     const t = await h.tenant();
     for (const limit of ["0", "201", "-1", "1.5", "1e1", "", "x", "99999"])
       for (const group of ["day", "session"])
@@ -262,7 +262,7 @@ describe("GET /v1/agents/:agentId/usage", () => {
     expect(unknown).toEqual({ buckets: [], totals: noTotals });
   });
 
-  test("400 invalid_request in both forms: a malformed id, and every broken query", async () => {
+  test("400 invalid_request: both forms, a malformed id, and every broken query", async () => {
     const t = await h.tenant();
     await expectBroken(t, `/v1/agents/nope/usage?${march}`, "agentId");
     await expectBroken(t, `/v1/agents/${agentA}/usage?from=2025-03-01`, "to");

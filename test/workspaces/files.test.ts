@@ -41,7 +41,7 @@ describe("/v1/workspaces/:workspaceId/files", () => {
     expect(statusAndCode(await get(id, "notes"))).toEqual([404, "not_found"]);
   });
 
-  test("400: paths that are none", async () => {
+  test("400 validation_failed: paths that are none", async () => {
     const id = await create(t);
     const bad = [
       "",
@@ -84,14 +84,14 @@ describe("/v1/workspaces/:workspaceId/files", () => {
     expect([above.status, below.status].sort()).toEqual([200, 400]);
   });
 
-  test("PUT 413 beyond 10 MiB, 200 at it", async () => {
+  test("413 payload_too_large: PUT beyond 10 MiB, 200 at it", async () => {
     const id = await create(t);
     expect((await put(id, "big", new Uint8Array(fileBytesMax))).status).toBe(200);
     expect(statusAndCode(await put(id, "big", new Uint8Array(fileBytesMax + 1)))).toEqual([413, "payload_too_large"]);
     expect((await get(id)).body.files).toEqual([{ path: "big", sizeBytes: fileBytesMax }]);
   });
 
-  test("PUT 400 beyond 100 MiB a workspace, also when many come at once", async () => {
+  test("400 invalid_request: PUT beyond 100 MiB a workspace, also when many come at once", async () => {
     const id = await create(t);
     await fill(id, 10, fileBytesMax - 10);
     expect(workspaceBytesMax - 10 * (fileBytesMax - 10)).toBe(100);
@@ -106,7 +106,7 @@ describe("/v1/workspaces/:workspaceId/files", () => {
     expect((await put(id, "new5", "x")).status).toBe(200);
   });
 
-  test("PUT 400 beyond 10,000 files a workspace, also when many come at once", async () => {
+  test("400 invalid_request: PUT beyond 10,000 files a workspace, also when many come at once", async () => {
     const id = await create(t);
     await fill(id, workspaceFilesMax - 2, 1);
     const responses = await Promise.all([1, 2, 3, 4].map((n) => put(id, `new${n}`, "x")));
@@ -115,7 +115,7 @@ describe("/v1/workspaces/:workspaceId/files", () => {
     expect((await get(id)).body.files).toHaveLength(workspaceFilesMax);
   });
 
-  test("404 for an unknown and a foreign workspace, 400 for a malformed id, 404 in form A", async () => {
+  test("404 workspace_not_found: an unknown and a foreign workspace; 400 for a malformed id, 404 in form A", async () => {
     const other = await h.tenant();
     const id = await create(other);
     await put(id, "secret", "x", other);

@@ -39,7 +39,7 @@ describe("reports", () => {
     await Promise.all([...b.ends, ...c.ends]);
   });
 
-  test("that cannot begin in time, or too many that wait, are 503", async () => {
+  test("503 service_unavailable: those that cannot begin in time, or too many that wait", async () => {
     const reports = new Reports(h.sql, { ...limits, waitMs: 20 });
     const tenantId = newId("tenant");
     const held = startReports(reports, tenantId, 2);

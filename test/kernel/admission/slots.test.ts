@@ -115,7 +115,7 @@ describe("over HTTP", () => {
   ];
 
   for (const form of ["a", "b"]) {
-    test(`a request too many is 429 in form ${form}`, async () => {
+    test(`429 rate_limited: a request too many, form ${form}`, async () => {
       const ask = appWith({ requestsInFlightMax: 1 });
       let finish = () => {};
       const body = new ReadableStream({
@@ -133,7 +133,7 @@ describe("over HTTP", () => {
     });
   }
 
-  test("a turn too many is 429 however its credential is spelt, also where its key is known from before", async () => {
+  test("429 rate_limited: a turn too many, however its credential is spelt, also where its key is known from before", async () => {
     const agentId = await makeAgent(h, t);
     const ask = appWith({ requestsInFlightMax: 1 });
     const sessions = `/v1/agents/${agentId}/sessions`;

@@ -67,10 +67,10 @@ describe("a dashboard JWT signed with the secret", () => {
   const forged = (change: object) => forge({ alg: "HS256" }, { ...claims(), ...change }, hmac("sha256", secret));
 
   for (const [name, make] of refused) {
-    test(`401: ${name}`, async () => expect(await statusOf(h, make())).toBe(401));
+    test(`401 unauthorized: ${name}`, async () => expect(await statusOf(h, make())).toBe(401));
   }
 
-  test("401 once its tenant is deleted", async () => {
+  test("401 unauthorized: once its tenant is deleted", async () => {
     const gone = await h.tenant();
     const token = forged({ tenantId: gone.id });
     expect(await statusOf(h, token)).toBe(200);
@@ -78,7 +78,7 @@ describe("a dashboard JWT signed with the secret", () => {
     expect(await statusOf(h, token)).toBe(401);
   });
 
-  test("401 where no secret and no JWKS is configured", async () => {
+  test("401 unauthorized: where no secret and no JWKS is configured", async () => {
     const plain = await startHarness();
     const tenant = await plain.tenant();
     const token = forge({ alg: "HS256" }, { tenantId: tenant.id, exp: inAnHour() }, hmac("sha256", secret));
@@ -141,7 +141,7 @@ describe("the Authorization header", () => {
     ["as long as servers let through", () => `Bearer ${"x".repeat(10_000)}`],
   ];
   for (const [name, make] of headers) {
-    test(`401: ${name}`, async () => {
+    test(`401 unauthorized: ${name}`, async () => {
       const authorization = make(t.token);
       const response = await t.call("GET", "/v1/apikeys", {
         token: null,
@@ -217,7 +217,7 @@ describe("a dashboard JWT behind a JWKS", () => {
     for (const key of published) expect(await statusOf(behind, await sign(key))).toBe(200);
   });
 
-  test("401: a key that is not published, a key under a published name, HS256 with the public key, expired, none", async () => {
+  test("401 unauthorized: a key that is not published, a key under a published name, HS256 with the public key, expired, none", async () => {
     const [first] = published as [SigningKey];
     expect(await statusOf(behind, await sign(rsa("stranger")))).toBe(401);
     expect(await statusOf(behind, await sign({ ...rsa("x"), id: first.id }))).toBe(401);
@@ -246,7 +246,7 @@ describe("a dashboard JWT behind a JWKS", () => {
     await eventually(async () => (await statusOf(behind, token)) === 200);
   });
 
-  test("503 service_unavailable when the response is no JWKS", async () => {
+  test("503 service_unavailable: the response is no JWKS", async () => {
     for (const body of [
       "<html>",
       "",
@@ -264,7 +264,7 @@ describe("a dashboard JWT behind a JWKS", () => {
     }
   });
 
-  test("503 service_unavailable when the JWKS cannot be read", async () => {
+  test("503 service_unavailable: the JWKS cannot be read", async () => {
     const lost = await startHarness({ env: { DASHBOARD_JWKS_URL: `http://127.0.0.1:${server.port}/missing` } });
     const own = await lost.tenant();
     const token = await sign(published[0] as SigningKey, { tenantId: own.id });
@@ -276,7 +276,7 @@ describe("a dashboard JWT behind a JWKS", () => {
 });
 
 describe("429 rate_limited", () => {
-  test("a limit of N lets N requests of a second through, over all keys; Retry-After tells the wait", async () => {
+  test("429 rate_limited: a limit of N lets N requests of a second through, over all keys; Retry-After tells the wait", async () => {
     const limited = await h.tenant();
     const other = await limited.call("POST", "/v1/apikeys", { body: { name: "second" } });
     await h.sql`update tenants set rate_limit = 3 where id = ${limited.id}`;

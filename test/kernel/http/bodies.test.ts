@@ -25,11 +25,11 @@ describe("a number that overflows", () => {
     ["PUT", () => `/v1/agents/${agentId}`, '{"compactionReserveTokens":1e999}', "/compactionReserveTokens"],
   ] as const;
   for (const [method, path, body, pointer] of bodies)
-    test(`400 naming ${pointer}`, async () => {
+    test(`400 validation_failed: names ${pointer}`, async () => {
       expect(problem(await t.call(method, path(), { body }))).toEqual([400, "validation_failed", pointer]);
     });
 
-  test("400 in a form's JSON field", async () => {
+  test("400 validation_failed: in a form's JSON field", async () => {
     const parts = { file: zip([{ name: "SKILL.md", data: skillMd() }]), metadata: '{"a":1e400}' };
     const response = await t.call("POST", "/v1/skills", { body: multipart(parts) });
     expect(problem(response)).toEqual([400, "validation_failed", "/metadata/a"]);
@@ -65,7 +65,7 @@ describe("metadata", () => {
       expect([method, response.status < 300, response.body?.error]).toEqual([method, true, undefined]);
     });
 
-  test("400 for one that is no object", async () => {
+  test("400 validation_failed: one that is no object", async () => {
     for (const value of [[], "x", 1, null])
       expect(
         problem(await t.call("POST", "/v1/prompts", { body: { name: "m", template: "x", metadata: value } })),
@@ -74,7 +74,7 @@ describe("metadata", () => {
 });
 
 describe("an unknown field", () => {
-  test("400 whose name is shortened, in the message too", async () => {
+  test("400 validation_failed: its name is shortened, in the message too", async () => {
     const name = "x".repeat(1_000_000);
     for (const body of [{ [name]: 1 }, { ["/".repeat(1_000_000)]: 1 }, { [`${"x".repeat(99)}😀${name}`]: 1 }]) {
       const response = await t.call("POST", "/v1/prompts", { body: { name: "n", template: "x", ...body } });

@@ -68,7 +68,7 @@ test("others go on while a large body is counted", async () => {
 });
 
 for (const form of ["a", "b"] as const) {
-  test(`a body with too many values is 413 in form ${form}, wherever they are`, async () => {
+  test(`413 payload_too_large: a body with too many values, wherever they are (form ${form})`, async () => {
     for (const body of [
       `{"name":"n","metadata":${list("[]", 2_000_000)}}`,
       `{"name":"n","unknown":${list("1", jsonValuesMax)}}`,

@@ -38,7 +38,7 @@ const credential = () => `Authorization: Bearer ${t.token}`;
 describe("the Host header", () => {
   const broken = ["a b", "[", "x:99999", "%zz", "999.999.999.999", "user@x", "a/b?c", "x#y", "a\\b", "[::1", "\u00e9"];
   for (const host of broken)
-    test(`400 in the envelope: ${host}`, async () => {
+    test(`400 validation_failed: in the envelope, ${host}`, async () => {
       for (const path of ["/v1/agents", "/v1/nope", "/healthz"]) {
         const response = await send([`GET ${path} HTTP/1.1`, `Host: ${host}`, credential()]);
         expect([path, response.status]).toEqual([path, 400]);
@@ -107,14 +107,14 @@ describe("a path or method that no operation has", () => {
     }
   });
 
-  test("400 for another API-Form", async () => {
+  test("400 validation_failed: another API-Form", async () => {
     for (const [method, path] of asked) {
       const response = await t.call(method, path, { headers: { "api-form": "zz" } });
       expect([response.status, response.body.error.code]).toEqual([400, "validation_failed"]);
     }
   });
 
-  test("a word in an id's place is a path of its own: 405, with what that takes in Allow", async () => {
+  test("405 method_not_allowed: a word in an id's place is another path, with what that takes in Allow", async () => {
     const agent = `/v1/agents/ag_${"0".repeat(24)}`;
     for (const method of ["GET", "DELETE"]) {
       const response = await t.call(method, `${agent}/skills/upload`);

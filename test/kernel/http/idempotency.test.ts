@@ -93,7 +93,7 @@ for (const form of ["a", "b"] as const) {
       return rows;
     };
 
-    test("a session's first turn and a later one: 422 at once, and once they are erased", async () => {
+    test("422 idempotency_key_reused: a session's first turn and a later one, at once, and once they are erased", async () => {
       const [message, later] = [unique(), unique()];
       const headers = newKey();
       const { sessionId } = await play(t, agentId, null, { message, stream: false }, { form, headers });
@@ -148,7 +148,7 @@ test("form A's session that went by itself because its first turn failed frees i
 });
 
 describe("Idempotency-Key on turns", () => {
-  test("422 for another body, path, form or operation under the same key; nothing is saved", async () => {
+  test("422 idempotency_key_reused: another body, path, form or operation under the same key; nothing is saved", async () => {
     const headers = newKey();
     const message = unique();
     const made = await play(t, agentId, null, { message, stream: false }, { headers });
@@ -197,7 +197,7 @@ describe("Idempotency-Key on turns", () => {
     await expectOneTurn([first, second], message, 201);
   });
 
-  test("422 for another body while the first still runs", async () => {
+  test("422 idempotency_key_reused: another body while the first still runs", async () => {
     const headers = newKey();
     const body = { message: unique("hangAfterChunks=1") };
     const live = await open(h, t, "POST", sessionPath(agentId, null), { body, headers });
@@ -246,7 +246,7 @@ describe("Idempotency-Key on turns", () => {
     expect(told(await play(t, agentId, null, body, { headers }))).toBe(told(first));
   });
 
-  test("404 message_not_found for an answer that a regeneration has cut away since", async () => {
+  test("404 message_not_found: an answer that a regeneration has cut away since", async () => {
     const headers = newKey();
     const body = { message: unique(), stream: false };
     const first = await play(t, agentId, null, body, { headers });
@@ -256,7 +256,7 @@ describe("Idempotency-Key on turns", () => {
     expect(requestsOf(h, body.message)).toHaveLength(2);
   });
 
-  test("a key whose turn was cancelled before it ran returns 409 turn_canceled again", async () => {
+  test("409 turn_canceled: again, for a key whose turn was cancelled before it ran", async () => {
     const headers = newKey();
     const body = { message: unique("hangAfterChunks=0"), stream: false };
     const first = play(t, agentId, null, body, { headers });

@@ -108,7 +108,7 @@ for (const what of ["create", "test", "reconnect", "agent"] as const) {
   });
 }
 
-test("the same key twice at once: one works, the other is 409 or gets 422; later repeats get the stored response", async () => {
+test("409 idempotency_in_progress, 422 idempotency_key_reused: the same key twice at once; later repeats get the stored response", async () => {
   const { held, release } = holdServer();
   const headers = newKey();
   const body = { name: "twice", url: mcp.url, authType: "oauth_authorization_code" };

@@ -120,7 +120,7 @@ for (const list of lists)
         expect([exact.ids, exact.body.nextCursor]).toEqual([all, null]);
       });
 
-    test("200: a cursor alone asks for a page of 50; 400 for a limit or cursor that is none, or of another list or tenant", async () => {
+    test("200: a cursor alone asks for a page of 50; 400 invalid_cursor for one that is none, or of another list or tenant", async () => {
       const t = await h.tenant();
       const ids = await fill(list, t, 55);
       const { body } = await ask(list, t, "?limit=1");

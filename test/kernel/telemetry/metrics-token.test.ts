@@ -6,7 +6,7 @@ const token = "a-token-for-scrapers";
 const { t } = await useTenant({ env: { METRICS_TOKEN: token } });
 
 describe.skipIf(!inProcess)("GET /metrics with METRICS_TOKEN", () => {
-  test("401 without it, with another, and with a tenant's key", async () => {
+  test("401 unauthorized: without it, with another, and with a tenant's key", async () => {
     for (const given of [null, "another", t.token, `${token}x`]) {
       const response = await t.call("GET", "/metrics", { token: given });
       expect(response.status).toBe(401);

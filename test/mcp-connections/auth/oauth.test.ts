@@ -37,13 +37,13 @@ describe("oauth_client_credentials", () => {
     expect((await create(withClient())).status).toBe(201);
   });
 
-  test("POST 400 mcp_connection_authentication_failed for a wrong secret", async () => {
+  test("400 mcp_connection_authentication_failed: a wrong secret", async () => {
     const response = await create({ ...withClient(), clientSecret: "wrong-secret-0000" });
     expect(statusAndCode(response)).toEqual([400, "mcp_connection_authentication_failed"]);
     expect(response.body.error.message).not.toContain("as the test wants it");
   });
 
-  test("POST 400 mcp_connection_discovery_failed when the metadata describe another resource", async () => {
+  test("400 mcp_connection_discovery_failed: the metadata describe another resource", async () => {
     scene.mcp.settings.intercept = (request) =>
       new URL(request.url).pathname.startsWith("/.well-known/oauth-protected-resource")
         ? Response.json({ resource: "https://elsewhere.test/mcp", authorization_servers: [scene.auth.issuer] })
@@ -52,12 +52,12 @@ describe("oauth_client_credentials", () => {
     expect(scene.auth.grants("client_credentials")).toBe(0);
   });
 
-  test("POST 400 mcp_connection_invalid when the metadata name an address that may not be called", async () => {
+  test("400 mcp_connection_invalid: the metadata name an address that may not be called", async () => {
     scene.auth.settings.metadata = { token_endpoint: "http://user:password@127.0.0.1/token" };
     expect(statusAndCode(await create(withClient()))).toEqual([400, "mcp_connection_invalid"]);
   });
 
-  test("POST 400 mcp_connection_unreachable when the authorization server is slow", async () => {
+  test("400 mcp_connection_unreachable: the authorization server is slow", async () => {
     scene.auth.settings.delayMs = 9_000;
     expect(statusAndCode(await create(withClient()))).toEqual([400, "mcp_connection_unreachable"]);
   });

@@ -5,6 +5,7 @@ import type { Form } from "../../../src/kernel/errors.ts";
 import { eventually } from "../../harness/harness.ts";
 import { useMcpWithOAuth } from "../../harness/mcp-fixture.ts";
 import { SignInBrowser } from "../../harness/sign-in-browser.ts";
+import { statusAndCode } from "../../harness/status-and-code.ts";
 
 const jwtSecret = "a secret of the dashboard, long enough";
 
@@ -53,7 +54,7 @@ async function show(id: string) {
 
 describe("POST /v1/mcp-connections/:id/connect", () => {
   for (const form of ["a", "b"] as const) {
-    test(`200 for a dashboard user, 403 invalid_request for an API key or without authUserId (form ${form})`, async () => {
+    test(`403 invalid_request: an API key, or no authUserId; 200 for a dashboard user (form ${form})`, async () => {
       const id = await made();
       expect((await connect(id, form)).status).toBe(200);
       const asKey = await scene.t.call("POST", `${path}/${id}/connect`, { form });
@@ -85,9 +86,10 @@ describe("POST /v1/mcp-connections/:id/connect", () => {
     });
   }
 
-  test("400 for a malformed id, 401 for a JWT of nobody's", async () => {
-    expect((await connect("mcp_1")).status).toBe(400);
-    expect((await scene.t.call("POST", `${path}/${await made()}/connect`, { token: "a.b.c" })).status).toBe(401);
+  test("400 validation_failed: a malformed id; 401 unauthorized: a JWT of no tenant", async () => {
+    expect(statusAndCode(await connect("mcp_1", "b"))).toEqual([400, "validation_failed"]);
+    const asked = await scene.t.call("POST", `${path}/${await made()}/connect`, { token: "a.b.c" });
+    expect(statusAndCode(asked)).toEqual([401, "unauthorized"]);
   });
 });
 

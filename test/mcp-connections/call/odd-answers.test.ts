@@ -294,7 +294,7 @@ describe("a handshake", () => {
     ["that is a web page", () => body("<html>", "text/html"), ["`initialize`", "web page"]],
   ];
   for (const [what, answer, words] of refused)
-    test(`${what} is refused by the name of server and field`, async () => {
+    test(`400 mcp_connection_discovery_failed: ${what}, refused by the name of server and field`, async () => {
       scene.mcp.answers.initialize = answer as never;
       const { status, body: told } = await create();
       expect([status, told.error.code]).toEqual([400, "mcp_connection_discovery_failed"]);

@@ -91,19 +91,19 @@ describe("a server on the public internet", () => {
     expect(mcp.openSessions).toBe(0);
   });
 
-  test("whose name leads to a private address looks like one that cannot be reached", async () => {
+  test("mcp_connection_unreachable: its name leads to a private address", async () => {
     addresses = { "pinned.test": "10.0.0.1" };
     expect((await failure(open(url, send))).code).toBe("mcp_connection_unreachable");
   });
 
   for (const location of ["https://127.0.0.1/mcp", "https://169.254.169.254/latest", "http://pinned.test/mcp"])
-    test(`that redirects to ${location} is refused: mcp_connection_invalid`, async () => {
+    test(`mcp_connection_invalid: it redirects to ${location}`, async () => {
       mcp.settings.intercept = () => new Response(null, { status: 307, headers: { location } });
       expect((await failure(open(url, send))).code).toBe("mcp_connection_invalid");
       expect(visits.filter((visit) => !visit.startsWith("pinned.test:"))).toEqual([]);
     });
 
-  test("that redirects to a public address elsewhere is not followed", async () => {
+  test("mcp_connection_discovery_failed: it redirects to a public address elsewhere, and is not followed", async () => {
     mcp.settings.intercept = () =>
       new Response(null, { status: 307, headers: { location: url.replace("pinned", "elsewhere") } });
     expect((await failure(open(url, send))).code).toBe("mcp_connection_discovery_failed");
