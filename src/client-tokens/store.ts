@@ -84,6 +84,7 @@ async function requireRoom(inner: Tx, tenantId: string): Promise<void> {
 /** Notes for how long browsers are told that pages of these origins may ask. One row serves many tokens and is written about once a day. */
 async function keepOrigins(inner: Tx, { tenantId, agentId, origins }: ClientTokenRequest, until: Date): Promise<void> {
   if (origins.length === 0) return;
+  // A row that was inserted was locked by no transaction before (`xmax` is 0); one that was updated was, by this one.
   const written = await inner<{ isNew: boolean }[]>`
     insert into client_origins as o (origin, agent_id, tenant_id, expires_at)
     select origin, ${agentId}, ${tenantId}, ${until}::timestamptz + make_interval(hours => ${2 * originsKeptHours})

@@ -33,6 +33,7 @@ export async function insertPageSession(
     values (${secret.digest}, ${tenantId}, ${secret.lock(credential)},
       least(now() + make_interval(hours => ${sessionHoursMax}), ${endsAt}::timestamptz))
     returning expires_at`;
+  // Of one tenant, or of the operator, the newest stay. What is locked is being ended by another request.
   await inner`
     delete from console_sessions where digest in (
       select digest from console_sessions where tenant_id is not distinct from ${tenantId}

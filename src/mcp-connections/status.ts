@@ -126,6 +126,7 @@ async function move(sql: AnySql, update: postgres.Fragment): Promise<McpConnecti
       status: sql`m.status`,
     },
   ]);
+  // `jobs` is selected so that Postgres adds them (`tellWebhooks`).
   const [row] = await sql<McpConnectionRow[]>`
     with moved as (${update} returning *), ${told}
     select ${mcpConnectionColumns(sql)}, (select count(*) from webhook_enqueued) as jobs from moved`;

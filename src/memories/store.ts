@@ -72,6 +72,7 @@ export function createMemory(
 
 /** Deletes as many memories as it takes for one more to fit. */
 async function makeRoom(inner: Tx, agentId: string): Promise<void> {
+  // A `limit` may not be negative: while there is room, it is 0.
   const gone = await inner<{ id: string }[]>`
     delete from memories where id in (
       select id from memories where agent_id = ${agentId} order by last_accessed_at, id

@@ -106,6 +106,7 @@ export async function cancelQueuedRuns(sql: AnySql, tenantId: string, agentId: s
 
 /** Runs an update that ends runs, and tells webhooks of their ends in the same statement. Returns how many ended. */
 async function endRuns(sql: AnySql, update: postgres.Fragment): Promise<number> {
+  // `jobs` is selected so that Postgres adds them (`tellWebhooks`).
   const [row] = await sql<{ runs: number }[]>`
     with ended as (${update} returning *), ${tellWebhooks(sql, [runsEnded(sql, "ended")])}
     select (select count(*)::int from ended) as runs, (select count(*) from webhook_enqueued) as jobs`;

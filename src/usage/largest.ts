@@ -84,6 +84,7 @@ function readAll(sql: AnySql, tenantId: string, question: UsageQuestion): Promis
 /**
  * Returns the CTE `buckets`: the largest among some sessions and all those with turns that are not summed yet. What
  * these used before is looked up session by session, however many Postgres expects: it cannot know how many are new.
+ * `offset 0` keeps it from joining instead, because it plans what is within for itself then.
  */
 function buckets(sql: AnySql, tenantId: string, question: UsageQuestion, some: postgres.Fragment): postgres.Fragment {
   const asked = conditions(sql, tenantId, question);

@@ -80,7 +80,7 @@ describe.skipIf(!hasBrowser)("the page of docs/browsers.md, on another origin th
     expect(await h.sql`select 1 from turns`).toHaveLength(before);
   });
 
-  test("reads what is refused: an operation that no client token is good for is 403, another user's session 404", async () => {
+  test("403 invalid_request, 404 not_found: an operation that no client token is good for, another user's session", async () => {
     const page = await pages.visit();
     const made = await t.call("POST", `/v1/agents/${agentId}/sessions`, {
       body: { message: { id: "m", role: "user", parts: [{ type: "text", text: "Hi" }] }, userId: "bea", stream: false },

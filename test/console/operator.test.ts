@@ -199,7 +199,7 @@ describe("workers", () => {
     await eventually(async () => (await rowsOf(operator)).every(({ turns }: { turns: number }) => turns === 0));
   });
 
-  test("that do not exist are 404", async () => {
+  test("404 not_found: those that do not exist", async () => {
     expect((await operator.call("POST", "/operator/workers/wk_000000000000000000000000/drain")).status).toBe(404);
     expect((await operator.call("POST", "/operator/workers/x/drain")).status).toBe(400);
     expect(await rowsOf(operator)).toBeArray();

@@ -70,7 +70,7 @@ describe("signing in", () => {
   });
 
   test.skipIf(!inProcess)(
-    "a wrong credential is 401, and after many within a minute 429; who has a key or the operator's token still signs in",
+    "429 rate_limited: after many wrong credentials within a minute; who has a key or the operator's token still signs in",
     async () => {
       const wrong = () => tryToSignIn(h.app, { apiKey: "not-the-operator-token" });
       const statuses: number[] = [];
@@ -94,7 +94,7 @@ describe("signing in", () => {
     expect((await tryToSignIn(h.app, { token: await jwt({}, expiry - 1_000) })).status).toBe(401);
   });
 
-  test("from a foreign page is 403", async () => {
+  test("403 foreign_request: from a foreign page", async () => {
     const foreign = [
       { origin: "https://evil.example" },
       { origin: "null" },
@@ -245,7 +245,7 @@ describe("requests of the page", () => {
     expect(text.trimEnd()).toEndWith("data: [DONE]");
   });
 
-  test("need the page's token when they change something, and come from the page", async () => {
+  test("403 foreign_request: without the page's token when they change something, or from elsewhere", async () => {
     const page = await signInToConsole(h.app, { apiKey: t.token });
     const other = await signInToConsole(h.app, { apiKey: t.token });
     const body = { name: "Never made", template: "x" };
@@ -265,7 +265,7 @@ describe("requests of the page", () => {
     expect((await t.parley.prompts.list()).prompts.map(({ name }) => name)).not.toContain("Never made");
   });
 
-  test("without a session are 401, whatever else they hold", async () => {
+  test("401 unauthorized: without a session, whatever else they hold", async () => {
     const page = await signInToConsole(h.app, { apiKey: t.token });
     const refused = [null, "parley_console=", `parley_console=${"A".repeat(43)}`, "parley_console=1; parley_console=2"];
     for (const cookie of refused)

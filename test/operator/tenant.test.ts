@@ -283,7 +283,7 @@ describe("tenant set", () => {
 });
 
 describe("tenant delete", () => {
-  test("when nothing runs: its credentials are 401 at once, its secrets are gone, and it is listed no more", async () => {
+  test("401 unauthorized: at once when nothing runs; its secrets are gone, and it is listed no more", async () => {
     const t = await h.tenant();
     await t.call("POST", "/v1/apikeys", { body: { name: "x" }, headers: { "idempotency-key": "one" } });
     await t.call("POST", "/v1/providers", {

@@ -123,6 +123,7 @@ function nineCharacters(text: string): string {
   return made;
 }
 
+/** The last step of MurmurHash3: each bit of the word then changes about half of all bits. */
 function mixed(word: number): number {
   const half = Math.imul(word ^ (word >>> 16), 0x85ebca6b);
   const whole = Math.imul(half ^ (half >>> 13), 0xc2b2ae35);
