@@ -208,7 +208,7 @@ with /* recover.find_orphans */ held as materialized (
 )
 select t.id, t.attempt, t.continuation_id, t.steps_done, t.step_events, t.tool_events,
 coalesce(case when t.continuation_id is null then t.log_attempt else (
-    select c.log_attempt from continuations c where c.id = t.continuation_id) end, t.attempt) as log_attempt, t.shown_at is not null as shown, t.cancel_requested_at is not null as cancel_requested, t.stopped_worker_at is not null as stopped_worker,
+    select c.log_attempt from continuations c where c.id = t.continuation_id) end, t.attempt) as log_attempt, t.shown_at is not null as shown, t.cancel_requested_at is not null as cancel_requested, t.cancel_keep, t.stopped_worker_at is not null as stopped_worker,
 exists (select 1 from workers w where w.id = t.worker_id and w.beat_at > now() - $1 * interval '1 millisecond') as worker_lives
 from turns t
 where t.status = 'running'
@@ -273,9 +273,8 @@ with /* turn.accept */ agent as materialized (
       select 1 from turns q where q.tenant_id = $6 and q.status in ('enqueued', 'queued') limit $7) counted) < $8 and exists (
     select 1 from api_keys k join tenants n on n.id = k.tenant_id
     where k.digest = decode($9, 'hex') and k.tenant_id = $10 and (k.expires_at is null or k.expires_at > now())
-    and n.deleted_at is null and n.deleting_at is null and n.form = $11 and n.subscription = 'active'
-    and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null
-    and n.queued_turns is not distinct from $12::int and n.rate_limit is null and n.stored_mib is null and not n.monetization
+    and n.form = $11 and n.queued_turns is not distinct from $12::int
+    and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
 )),
 session as (
   insert into sessions (id, tenant_id, agent_id, pinned_version, user_id, metadata, visible)
@@ -333,9 +332,8 @@ with /* turn.accept */ asked as materialized (
   where clock_timestamp() < write_before::timestamptz and (key_digest is null or exists (
       select 1 from api_keys k join tenants n on n.id = k.tenant_id
       where k.digest = decode(key_digest, 'hex') and k.tenant_id = t.tenant_id and (k.expires_at is null or k.expires_at > now())
-      and n.deleted_at is null and n.deleting_at is null and n.form = t.form and n.subscription = 'active'
-      and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null
-      and n.queued_turns is not distinct from queued_turns_max::int and n.rate_limit is null and n.stored_mib is null and not n.monetization
+      and n.form = t.form and n.queued_turns is not distinct from queued_turns_max::int
+      and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
   ))
 ), line as materialized (
   select tenant_id, is_counted or (
@@ -408,9 +406,8 @@ with /* turn.accept */ session as materialized (
       select 1 from turns q where q.tenant_id = $5 and q.status in ('enqueued', 'queued') limit $6) counted) < $7 and not exists (select 1 from messages m where m.session_id = sessions.id and m.id = $8) and exists (
     select 1 from api_keys k join tenants n on n.id = k.tenant_id
     where k.digest = decode($9, 'hex') and k.tenant_id = $10 and (k.expires_at is null or k.expires_at > now())
-    and n.deleted_at is null and n.deleting_at is null and n.form = $11 and n.subscription = 'active'
-    and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null
-    and n.queued_turns is not distinct from $12::int and n.rate_limit is null and n.stored_mib is null and not n.monetization
+    and n.form = $11 and n.queued_turns is not distinct from $12::int
+    and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
   )
   for no key update),
 agent as materialized (

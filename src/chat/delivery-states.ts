@@ -10,7 +10,7 @@ import { claimMs, type MessageReceipt } from "./schema.ts";
  * The state machine of a delivery (`chat_deliveries`): every move is a guarded
  * update, and zero rows means that another process moved the delivery first.
  *
- *     the end of a claim (`sessions/run/hand-over.ts`), a refused message
+ *     the end of a claim (`sessions/end/hand-over.ts`), a refused message
  *                  │ insert
  *                  ▼
  *         ┌──── pending ────▶ failed (nothing was sent), deleted (nothing to post)

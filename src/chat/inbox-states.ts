@@ -1,7 +1,7 @@
 import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
 import { type IdOf, newId } from "../kernel/ids.ts";
 import { addJob } from "../kernel/queue/add-job.ts";
-import { addInboxJob } from "../sessions/run/hand-over.ts";
+import { addInboxJob } from "../sessions/end/hand-over.ts";
 import { type ChatAddress, type ChatPlatformName, inboxRowsMax } from "./schema.ts";
 
 /**

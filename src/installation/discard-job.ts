@@ -3,7 +3,7 @@ import { tx } from "../kernel/database/transaction.ts";
 import type { ErrorCause } from "../kernel/errors.ts";
 import { isJobName, isPayload, type JobName, type JobPayloads } from "../kernel/queue/catalogue.ts";
 import { findJob, type Job } from "../kernel/queue/stored-jobs.ts";
-import { endLostTurn } from "../sessions/recover/end-lost-turn.ts";
+import { endIdleTurn } from "../sessions/end/idle-turn.ts";
 import { skipFire } from "../tasks/fire.ts";
 import { refuseRun } from "../tasks/run-states.ts";
 
@@ -53,13 +53,12 @@ async function endItsOwner(inner: Tx, { task, payload }: Job): Promise<Discarded
 
 /** Ends a queued turn as failed. A turn that waits for a person, or has ended, does not need the job; one that runs belongs to its worker. */
 async function endTurn(inner: Tx, turnId: string): Promise<Discarded> {
-  const [turn] = await inner<{ status: string; attempt: number; continuationId: string | null }[]>`
-    select status, attempt, continuation_id from turns where id = ${turnId}`;
+  const [turn] = await inner<{ status: string; attempt: number }[]>`
+    select status, attempt from turns where id = ${turnId}`;
   if (turn?.status === "running") return "running";
   if (turn?.status !== "queued") return "alone";
-  const { attempt, continuationId } = turn;
-  const queued = { turnId, attempt, statuses: ["queued" as const], continuationId };
-  const ended = await endLostTurn(inner, queued, "failed", { error: discarded });
+  const queued = { turnId, attempt: turn.attempt, statuses: ["queued" as const] };
+  const ended = await endIdleTurn(inner, queued, { why: "discarded", error: discarded });
   return ended === null ? "running" : "turn";
 }
 

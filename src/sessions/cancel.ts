@@ -3,16 +3,13 @@ import type { Tx } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
 import type { IdOf } from "../kernel/ids.ts";
+import { endIdleLog, type IdleLog } from "./end/idle-log.ts";
+import { endIdleTurn, type IdleEnd } from "./end/idle-turn.ts";
+import { type ShownAnswer, shownOfQueued } from "./end/progress.ts";
 import { cancelChannel } from "./run/actor.ts";
-import { finishTurn } from "./run/finish.ts";
-import { endIdleLog, eventsWithEnd, type IdleLog, idleLogOf } from "./run/idle-log.ts";
-import { storedKeptOutcome } from "./run/kept.ts";
-import { canceledOutcome } from "./run/outcome.ts";
-import { type ShownAnswer, shownOfQueued } from "./run/shown.ts";
 import { type CancelKeep, requestCancel, type StoppingTurn } from "./state/cancel-request.ts";
 import { requestCancelOfLine } from "./state/line.ts";
 import { findSession } from "./state/store.ts";
-import type { TurnOutcome } from "./state/turn-end.ts";
 
 /** What a client asks for with a cancellation. */
 export interface CancelBody {
@@ -108,27 +105,19 @@ async function dropLine(inner: Tx, sessionId: string): Promise<CanceledTurn[]> {
 
 /** Ends a turn that no worker has. */
 async function endIdle(inner: Tx, turn: StoppingTurn, shown: ShownAnswer | null = null): Promise<CanceledTurn> {
-  const { id, attempt, status, continuationId, cancelKeep } = turn;
-  const log = await idleLogOf(inner, turn);
-  const isShown = shown !== null && shown.turnId === id && shown.attempt === attempt;
-  const reached = { shown: isShown ? shown.chunks : null };
-  const kept = cancelKeep === "partial" ? await storedKeptOutcome(inner, id, reached) : null;
-  const canceled = kept ?? (await canceledOutcome(inner, id, continuationId !== null));
-  const error = { code: "turn_canceled", message: "The turn was canceled." };
-  const outcome = { ...canceled, error, relayEvents: eventsWithEnd(log) };
-  const endedHere = await finishTurn(inner, { turnId: id, attempt, statuses: [status] }, outcome);
-  return { turnId: id, endedLog: endedHere ? log : null };
+  const { id: turnId, attempt, status } = turn;
+  const isShown = shown !== null && shown.turnId === turnId && shown.attempt === attempt;
+  const end = { why: "canceled", shown: isShown ? shown.chunks : null } as const;
+  return { turnId, endedLog: await endIdleTurn(inner, { turnId, attempt, statuses: [status] }, end) };
 }
 
 /** Ends the turn's log in the relay (`endIdleLog`). */
 export function announceCancel(ctx: Ctx, { endedLog }: CanceledTurn): void {
-  if (endedLog !== null) endIdleLog(ctx, endedLog, { type: "abort" });
+  if (endedLog !== null) endIdleLog(ctx, endedLog);
 }
 
 /** Ends a turn that waits in the line of its session, and its log. Does nothing when it has left the line. */
-export async function endUnclaimed(ctx: Ctx, turnId: IdOf<"turn">, outcome: TurnOutcome): Promise<void> {
-  const fence = { turnId, attempt: 0, statuses: ["enqueued" as const] };
-  const log = { key: { logId: turnId, attempt: 1 }, isBegun: false };
-  if (await finishTurn(ctx.sql, fence, { ...outcome, relayEvents: eventsWithEnd(log) }))
-    endIdleLog(ctx, log, outcome.lastChunk);
+export async function endUnclaimed(ctx: Ctx, turnId: IdOf<"turn">, end: IdleEnd): Promise<void> {
+  const log = await endIdleTurn(ctx.sql, { turnId, attempt: 0, statuses: ["enqueued"] }, end);
+  if (log !== null) endIdleLog(ctx, log);
 }

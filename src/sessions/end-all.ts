@@ -2,9 +2,9 @@ import type { Ctx } from "../kernel/context.ts";
 import type { Sql } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import type { IdOf } from "../kernel/ids.ts";
-import { endLostTurn } from "./recover/end-lost-turn.ts";
+import { endIdleLog } from "./end/idle-log.ts";
+import { endIdleTurn } from "./end/idle-turn.ts";
 import { cancelChannel } from "./run/actor.ts";
-import { endIdleLog } from "./run/idle-log.ts";
 import { requestCancelOfMany, type StoppingTurn, type TurnsToEnd } from "./state/cancel-request.ts";
 
 /** How many turns were ended, by the state in which they were found; those in lines were queued. */
@@ -87,9 +87,9 @@ async function endEach(
   }: { readonly place: number; readonly endsUntil: number } & Pick<EndingOptions, "logs">,
 ): Promise<void> {
   for (let place = first; place < turns.length && Date.now() < endsUntil; place += endedAtOnce) {
-    const { id: turnId, attempt, continuationId } = turns[place] as StoppingTurn;
+    const { id: turnId, attempt } = turns[place] as StoppingTurn;
     const statuses = ["enqueued", "queued", "waiting"] as const;
-    const ended = await endLostTurn(sql, { turnId, attempt, statuses, continuationId }, "canceled");
-    if (logs !== undefined && ended !== null && ended.log !== null) endIdleLog(logs, ended.log, ended.lastChunk);
+    const log = await endIdleTurn(sql, { turnId, attempt, statuses }, { why: "canceled" });
+    if (logs !== undefined && log !== null) endIdleLog({ sql, ...logs }, log);
   }
 }

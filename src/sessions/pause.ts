@@ -2,7 +2,7 @@ import { json, type Tx } from "../kernel/database/client.ts";
 import type { IdOf } from "../kernel/ids.ts";
 import { type CallDecision, type CallResult, withDecisions, withResults } from "../messages/tool-calls.ts";
 import type { UiMessage } from "../messages/ui-message.ts";
-import { enqueueCards } from "./run/hand-over.ts";
+import { enqueueCards } from "./end/hand-over.ts";
 import { isSettled, queueContinuation } from "./state/continuation.ts";
 import { resumeTurn } from "./state/turn.ts";
 

@@ -4,7 +4,7 @@ import type { ErrorCause } from "../kernel/errors.ts";
 import type { IdOf } from "../kernel/ids.ts";
 import { addJob } from "../kernel/queue/add-job.ts";
 import type { ResponseFormat } from "../model/response-format.ts";
-import { runsEnded } from "../sessions/run/tell.ts";
+import { runsEnded } from "../sessions/end/tell.ts";
 import { tellWebhooks } from "../webhooks/events.ts";
 
 /**
@@ -18,7 +18,7 @@ import { tellWebhooks } from "../webhooks/events.ts";
  *
  * Those two are part of the turn's own statements, so that neither can happen without
  * the other: queued → running in `sessions/accept/insert.ts`, the end of a running run
- * in `sessions/run/finish.ts`.
+ * in `sessions/end/finish.ts`.
  */
 export type RunStatus = "queued" | "running" | "blocked" | "succeeded" | "failed" | "canceled";
 

@@ -96,8 +96,7 @@ function newTurn(newSession: boolean) {
 }
 
 function recalledKey() {
-  const tenant = { id: newId("tenant"), form: "B", queuedTurns: null };
-  return { tenant, digest: "00", writeBefore: past } as unknown as NonNullable<PlainTurn["recalled"]>;
+  return { key: "00", form: "B" } as unknown as NonNullable<PlainTurn["recalled"]>;
 }
 
 /** Every way in which a turn is accepted that starts now. */

@@ -1,16 +1,12 @@
 import type { Sql } from "../../src/kernel/database/client.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import type { UiMessage } from "../../src/messages/ui-message.ts";
-import { commitOutcome } from "../../src/sessions/run/commit.ts";
-import { finishTurn } from "../../src/sessions/run/finish.ts";
+import { commitOutcome } from "../../src/sessions/end/commit.ts";
+import { finishTurn } from "../../src/sessions/end/finish.ts";
+import { outcomeOf } from "../../src/sessions/end/outcome.ts";
 import type { ClaimedTurn } from "../../src/sessions/state/claimed-turn.ts";
 import type { TurnStatus } from "../../src/sessions/state/turn.ts";
-import {
-  noUsage,
-  outcomeWithoutMessages,
-  type TurnOutcome,
-  type TurnUsage,
-} from "../../src/sessions/state/turn-end.ts";
+import { noUsage, type TurnOutcome, type TurnUsage } from "../../src/sessions/state/turn-end.ts";
 import { everyChoice, type Scene } from "./scene.ts";
 
 const question: UiMessage = { id: "question", role: "user", parts: [{ type: "text", text: "Hello" }] };
@@ -39,7 +35,13 @@ interface Kind {
   readonly regenerates: boolean;
 }
 
-/** What a claim reached: the outcomes that `run/outcome.ts`, `run/kept.ts` and `run/lost-outcome.ts` build. */
+function blank(usage: TurnUsage): TurnOutcome {
+  const reached = { message: null };
+  const turn = { sessionId: null, continuationId: null, keepSeq: null, input: null };
+  return outcomeOf(turn, { why: "refused", reached, usage });
+}
+
+/** What a claim reached: the outcomes that `end/outcome.ts` makes. */
 function outcomesOf({ kind, continues, regenerates }: Kind): { title: string; outcome: Partial<TurnOutcome> }[] {
   const inSession = kind !== "generate";
   const extends_ = continues && !regenerates;
@@ -107,7 +109,7 @@ function claimedScenes(): Scene[] {
     outcomesOf(kind).map(({ title, outcome }) => {
       const turn = { ...claimOf(kind), hasFallbacks };
       const whole = {
-        ...outcomeWithoutMessages("failed", null, usage),
+        ...blank(usage),
         ...outcome,
         relayEvents: 3,
         record: { steps: [], firstTextAt: null, toolsLeftOut },
@@ -133,7 +135,7 @@ function togetherScenes(): Scene[] {
         [1, 2, 3].map(() => {
           const turn = { ...claimOf({ kind: "session", continues: false, regenerates: false }), isToldOf };
           const outcome: TurnOutcome = {
-            ...outcomeWithoutMessages("failed", null, usage),
+            ...blank(usage),
             status: "succeeded",
             messages: [question, answer],
             preview: "Hello!",
@@ -165,7 +167,7 @@ function unclaimedScenes(): Scene[] {
     outcomesOf(kind)
       .filter(({ outcome: { status } }) => status === "failed" || status === "canceled")
       .map(({ title, outcome }) => {
-        const whole = { ...outcomeWithoutMessages("failed", null, usage), ...outcome, usageKnown, relayEvents: 2 };
+        const whole = { ...blank(usage), ...outcome, usageKnown, relayEvents: 2 };
         const isUsual =
           kind.kind === "session" && !kind.regenerates && !kind.continues && usage === noUsage && usageKnown;
         return {

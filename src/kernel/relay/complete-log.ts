@@ -15,13 +15,13 @@ export async function completeLog(
   relay: Relay,
   key: LogKey,
   lastChunk: unknown,
-  closing: (chunks: readonly unknown[]) => readonly unknown[] = () => [],
+  closing: (chunks: readonly unknown[]) => Promise<readonly unknown[]> = async () => [],
 ): Promise<number | null> {
   const { tail, state } = await relay.fence(key, lastClaim);
   if (tail === 0) return null;
   if (state === "ended") return tail;
   if (state !== "open") return tail + 1;
-  const chunks = [...closing(await readChunks(relay, key, tail)), lastChunk];
+  const chunks = [...(await closing(await readChunks(relay, key, tail))), lastChunk];
   const sse = chunks.map((chunk, index) => formatEvent(eventNameOf(key), tail + 1 + index, chunk)).join("");
   await relay.end({ ...key, claim: lastClaim }, { first: tail + 1, count: chunks.length, sse });
   return tail + chunks.length;

@@ -11,9 +11,8 @@ import { ApiError } from "../../kernel/errors.ts";
 import { passingMsMax, passingPauseMs, turnPatienceMs } from "../../kernel/limits.ts";
 import { merchantGuard } from "../../merchant/guard.ts";
 import { endUnclaimed } from "../cancel.ts";
-import { canceledOutcome } from "../run/outcome.ts";
 import { type FirstInLine, firstInLine, ringLine, startMove } from "../state/line.ts";
-import { outcomeWithoutMessages, type TurnError } from "../state/turn-end.ts";
+import type { TurnError } from "../state/turn-end.ts";
 import { queueOf } from "./queued-turns.ts";
 import { findKeepSeq } from "./regenerate.ts";
 import { countTowardsQuota } from "./write.ts";
@@ -33,7 +32,7 @@ async function startFirst(ctx: Ctx, sessionId: string): Promise<void> {
   for (;;) {
     const turn = await firstInLine(ctx.sql, sessionId);
     if (turn === null) return;
-    if (turn.isCanceled) await endUnclaimed(ctx, turn.id, await canceledOutcome(ctx.sql, turn.id, false));
+    if (turn.isCanceled) await endUnclaimed(ctx, turn.id, { why: "canceled" });
     else if ((await startOrEnd(ctx, turn)) === "later") return;
   }
 }
@@ -58,7 +57,7 @@ async function startOrEnd(ctx: Ctx, turn: FirstInLine): Promise<"done" | "later"
     }
     ctx.log.info({ requestId, turnId, sessionId, tenantId, reason: error.reason }, "a turn of a line was refused");
     const refusal: TurnError = { code: error.reason, message: error.message };
-    await endUnclaimed(ctx, turn.id, outcomeWithoutMessages("failed", refusal));
+    await endUnclaimed(ctx, turn.id, { why: "refused", error: refusal });
   }
   return "done";
 }

@@ -1,12 +1,12 @@
 import { doneEvent } from "../../kernel/http/sse.ts";
 import { type Batch, eventNameOf, formatEvent, type LogKey, lastOf, type Relay } from "../../kernel/relay/relay.ts";
 import { chunksOf } from "../../messages/to-chunks.ts";
-import { completeTurnLog } from "../state/complete-turn-log.ts";
+import { completeTurnLog } from "../end/complete-turn-log.ts";
+import { saidBefore } from "../end/said-before.ts";
 import { type LogState, logKeyOf, type StoredAnswer } from "../state/turn-log.ts";
 import { lastChunksMs } from "./follow.ts";
 import type { Following } from "./followed-log.ts";
 import { type EventPlace, isPlaceIn, nameWith, nextIn, renumbered } from "./numbering.ts";
-import { saidBefore } from "./said-before.ts";
 import { lostChunk, storedAnswer } from "./stored.ts";
 
 /** A log that is complete, and how far a reader has come in it. */
@@ -37,7 +37,8 @@ export async function* followEnded(
   }
   const key = logKeyOf(state);
   // Null: nobody knows any more how many there were.
-  const relayEvents = state.relayEvents ?? (await completeTurnLog(relay, key, lastChunk).catch(() => null));
+  const relayEvents =
+    state.relayEvents ?? (await completeTurnLog({ sql, relay }, { key, turnId, lastChunk }).catch(() => null));
   let position = isPlaceIn(place, key) ? place.next - stood : 0;
   // Beyond the end is nothing that anybody has seen.
   if (relayEvents !== null && position > relayEvents + 1) position = 0;

@@ -4,11 +4,11 @@ import { turnPatienceMs } from "../../kernel/limits.ts";
 import { eventNameOf, formatEvent } from "../../kernel/relay/relay.ts";
 import { chunksOf, chunksSince } from "../../messages/to-chunks.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
-import { completeTurnLog } from "../state/complete-turn-log.ts";
+import { completeTurnLog } from "../end/complete-turn-log.ts";
+import { saidBefore } from "../end/said-before.ts";
 import { answerOf, isEnded, type LogState, logAttemptOf, logKeyOf, type StoredAnswer } from "../state/turn-log.ts";
 import type { FollowedLog, Following } from "./followed-log.ts";
 import { nameWith } from "./numbering.ts";
-import { saidBefore } from "./said-before.ts";
 import type { SeenEvents } from "./seen.ts";
 
 /** Ends a stream whose rest nobody can give. */
@@ -45,7 +45,7 @@ export async function lastEvents(
   const { status, lastChunk } = state;
   const ofLog = (chunk: unknown) => [formatEvent(eventNameOf(logKeyOf(state)), position, chunk)];
   const isSame = position === 1 || logAttemptOf(state) === attempt;
-  const events = isSame ? await eventsOf(relay, state) : null;
+  const events = isSame ? await eventsOf({ sql, relay }, state) : null;
   // It has the last chunk. One that has more has read a log that was lost and begun anew.
   if (events !== null && events > 0 && position === events + 1) return [];
   if (position === events) return ofLog(lastChunk);
@@ -90,10 +90,10 @@ async function missingOf(
  * Returns how many events a log has that has ended, and completes it where nobody did: 0 where
  * the relay has none of it. Null: the relay is away and does not say.
  */
-async function eventsOf(relay: Following["relay"], state: LogState): Promise<number | null> {
+async function eventsOf(ctx: Pick<Following, "sql" | "relay">, state: LogState): Promise<number | null> {
   if (state.relayEvents !== null) return state.relayEvents;
-  if (relay.away) return null;
-  return completeTurnLog(relay, logKeyOf(state), state.lastChunk).then(
+  if (ctx.relay.away) return null;
+  return completeTurnLog(ctx, { ...state, key: logKeyOf(state) }).then(
     (events) => events ?? 0,
     () => null,
   );

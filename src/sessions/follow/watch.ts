@@ -2,7 +2,7 @@ import type { Ctx } from "../../kernel/context.ts";
 import type { Sql } from "../../kernel/database/client.ts";
 import { turnWatchAwayMs, turnWatchMs } from "../../kernel/limits.ts";
 import type { Relay } from "../../kernel/relay/relay.ts";
-import { completeTurnLog } from "../state/complete-turn-log.ts";
+import { completeTurnLog } from "../end/complete-turn-log.ts";
 import { isEnded, type LogState, logAttemptOf, logKeyOf, logStates } from "../state/turn-log.ts";
 
 /**
@@ -80,7 +80,7 @@ export class TurnWatch {
 
   /** This may fail: followers end by what Postgres says, a little later. */
   #complete(state: LogState): void {
-    completeTurnLog(this.#relay, logKeyOf(state), state.lastChunk).catch(() => {});
+    completeTurnLog({ sql: this.#sql, relay: this.#relay }, { ...state, key: logKeyOf(state) }).catch(() => {});
   }
 }
 

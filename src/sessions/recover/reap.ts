@@ -5,10 +5,10 @@ import { queuedTurnStaleMs, reapBatchRows, reapEveryMs, workerDeadMs, workerFroz
 import { hasLiveJobSql } from "../../kernel/queue/add-job.ts";
 import { forgetWorkers } from "../../kernel/queue/recover.ts";
 import { reaperActions } from "../../kernel/telemetry/metrics.ts";
-import { endIdleLog } from "../run/idle-log.ts";
+import { endIdleLog } from "../end/idle-log.ts";
+import { endIdleTurn } from "../end/idle-turn.ts";
 import { isLostLine, ringLostLines } from "../state/line.ts";
 import { addTurnJob, removeSpentJobs, spentTurnJobs } from "../state/turn-job.ts";
-import { endLostTurn } from "./end-lost-turn.ts";
 import { findOrphans, type OrphanRow, recoverOrphan } from "./orphans.ts";
 
 /**
@@ -123,15 +123,15 @@ export class Reaper {
   /** Turns that were cancelled while no worker had them, by an operation that could not end them itself (the deletion of their agent or tenant). */
   async #endCanceled(): Promise<void> {
     const { sql } = this.#ctx;
-    const canceled = await sql<{ id: IdOf<"turn">; attempt: number; continuationId: IdOf<"continuation"> | null }[]>`
-      select /* recover.find_canceled */ id, attempt, continuation_id from turns
+    const canceled = await sql<{ id: IdOf<"turn">; attempt: number }[]>`
+      select /* recover.find_canceled */ id, attempt from turns
       where ${isToCancel(sql)} limit ${reapBatchRows}`;
-    for (const { id, attempt, continuationId } of canceled) {
+    for (const { id, attempt } of canceled) {
       const statuses = ["enqueued", "queued", "waiting"] as const;
-      const ended = await endLostTurn(sql, { turnId: id, attempt, statuses, continuationId }, "canceled");
-      if (ended === null) continue;
+      const log = await endIdleTurn(sql, { turnId: id, attempt, statuses }, { why: "canceled" });
+      if (log === null) continue;
       reaperActions.inc({ action: "turn_canceled" });
-      if (ended.log !== null) endIdleLog(this.#ctx, ended.log, ended.lastChunk);
+      endIdleLog(this.#ctx, log);
     }
   }
 

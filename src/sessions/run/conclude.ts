@@ -4,21 +4,27 @@ import { answerBytesMax, answerPartsMax } from "../../kernel/limits.ts";
 import type { RelayWriter } from "../../kernel/relay/writer.ts";
 import type { OpenEnds } from "../../messages/close-parts.ts";
 import { describeModelError, type ModelResult } from "../../model/run-model.ts";
+import type { TurnEnding } from "../end/outcome.ts";
+import { completedProgress, shownChunks } from "../end/progress.ts";
+import {
+  type Reached,
+  reachedByAnswer,
+  reachedByChunks,
+  reachedByModel,
+  reachedNothing,
+  readStored,
+  waits,
+} from "../end/reached.ts";
 import type { ClaimedTurn } from "../state/claimed-turn.ts";
 import { requeueTurn } from "../state/turn.ts";
-import type { TurnError, TurnOutcome, TurnUsage } from "../state/turn-end.ts";
+import { type TurnError, type TurnUsage, workerStopped } from "../state/turn-end.ts";
 import type { TurnRecord } from "../state/turn-step.ts";
 import type { RunningTurn, StopReason } from "./actor.ts";
 import type { ClaimCheckpoints } from "./checkpoints.ts";
 import { type ClaimUsage, CreditSpentError } from "./claim-usage.ts";
-import { isToStop, keepOf, keptOutcome, storedKeptOutcome } from "./kept.ts";
-import { lostOutcome, workerStopped } from "./lost-outcome.ts";
 import type { OpenedLog } from "./open-log.ts";
-import { canceledOutcome, cutShortOutcome, failedOutcome, goodOutcome, reachedMessage } from "./outcome.ts";
 import type { OutputGate } from "./output-gate.ts";
 import { errorOf, type PreparedTurn } from "./prepare.ts";
-import { completedProgress } from "./progress.ts";
-import { shownChunks } from "./shown.ts";
 import type { StepLog } from "./step-log.ts";
 import { completedSteps, secondsReached, TurnLimitError } from "./turn-limits.ts";
 
@@ -31,6 +37,9 @@ export interface ToldClaim extends OpenedLog {
   /** What the chunks that readers have leave open. */
   readonly open: OpenEnds;
 }
+
+/** How a claim ends, and what it used. */
+export type ClaimEnding = TurnEnding & { readonly usage: TurnUsage };
 
 /** A claim that was told to stop, and how far it came. */
 interface StoppedTurn {
@@ -46,7 +55,7 @@ interface RanTurn extends StoppedTurn {
 }
 
 /**
- * Returns the outcome of a claim, from what the model did and why it was stopped; null when the
+ * Returns how a claim ends, from what the model did and why it was stopped; null when the
  * claim is gone or the turn was handed back, so that there is nothing to write.
  */
 export async function conclude(
@@ -54,45 +63,44 @@ export async function conclude(
   running: RunningTurn,
   told: ToldClaim,
   ran: RanTurn,
-): Promise<TurnOutcome | null> {
+): Promise<ClaimEnding | null> {
   if (running.stop.signal.aborted) return concludeStopped(ctx, running, told, ran);
   const { turn } = running;
   const { prepared, result, usage } = ran;
   const { ended, error } = result;
-  if (ended === "finished") return goodOutcome(turn, prepared, result, usage);
+  if (ended === "finished") {
+    const reached = reachedByAnswer(prepared, result, turn.sessionId !== null);
+    return { why: waits(reached) ? "asks" : "finished", reached, usage };
+  }
+  const reached = reachedByModel(prepared, result);
   if (error instanceof CreditSpentError)
-    return cutShortOutcome(errorOf("usage_credit_required"), turn, prepared, result, usage);
+    return { why: "credit", error: errorOf("usage_credit_required"), reached, usage };
   if (error instanceof TurnLimitError)
-    return cutShortOutcome(errorOf("turn_limit_reached", error.message), turn, prepared, result, usage);
+    return { why: "limit", error: errorOf("turn_limit_reached", error.message), reached, usage };
   // The usage could not be written, or the credit not be asked.
-  if (isUnavailable(error)) return failedOutcome(errorOf("service_unavailable"), turn, prepared, result, usage);
-  ctx.log.warn(
-    { requestId: turn.requestId, turnId: turn.id, reason: describeModelError(result.error) },
-    "the model failed",
-  );
-  return failedOutcome(errorOf("provider_error", describeModelError(result.error)), turn, prepared, result, usage);
+  if (isUnavailable(error)) return { why: "failed", error: errorOf("service_unavailable"), reached, usage };
+  const reason = describeModelError(error);
+  ctx.log.warn({ requestId: turn.requestId, turnId: turn.id, reason }, "the model failed");
+  return { why: "failed", error: errorOf("provider_error", reason), reached, usage };
 }
 
 /** Returns the same of a claim that was told to stop; one that was still being prepared has no model's result. */
 export async function concludeStopped(
   ctx: Ctx,
   { turn, stop }: RunningTurn,
-  { writer, progress, steps, checkpoints }: ToldClaim,
+  told: ToldClaim,
   { prepared, result, usage }: StoppedTurn,
-): Promise<TurnOutcome | null> {
-  const failed = (error: TurnError) => failedOutcome(error, turn, prepared, result, usage);
-  const cutShort = (error: TurnError) => {
-    if (prepared !== null && result !== null)
-      return cutShortOutcome(error, turn, prepared, completedSteps(result), usage);
-    if (progress === null) return failed(error);
-    return lostOutcome(ctx.sql, turn.id, { progress: completedProgress(progress), usage, error });
-  };
+): Promise<ClaimEnding | null> {
+  const all = () =>
+    prepared === null || result === null ? reachedUnprepared(ctx, turn, told) : reachedByModel(prepared, result);
+  const completed = () =>
+    prepared === null || result === null
+      ? reachedUnprepared(ctx, turn, told, "completed steps")
+      : reachedByModel(prepared, completedSteps(result));
+  const failed = async (error: TurnError) => ({ why: "failed", error, reached: await all(), usage }) as const;
   const canceled = async () => {
-    if ((await keepOf(ctx.sql, turn.id)) === "nothing")
-      return canceledOutcome(ctx.sql, turn.id, turn.continuationId !== null, usage);
-    if (prepared === null || result === null)
-      return storedKeptOutcome(ctx.sql, turn.id, { usage, shown: progress === null ? null : shownChunks(progress) });
-    return keptOutcome(turn, reachedMessage(prepared, result), usage);
+    const keep = (await readStored(ctx.sql, turn.id))?.keep ?? "nothing";
+    return { why: "canceled", keep, reached: await all(), usage } as const;
   };
   switch (stop.signal.reason as StopReason) {
     case "fenced":
@@ -100,20 +108,45 @@ export async function concludeStopped(
     case "canceled":
       return canceled();
     case "drained": {
+      const { writer, checkpoints, steps } = told;
       if (await handBack(ctx, turn, { writer, checkpoints, usage, record: steps.close() })) return null;
-      if (await isToStop(ctx.sql, turn.id)) return canceled();
+      if ((await readStored(ctx.sql, turn.id))?.isToStop) return canceled();
       const error = errorOf("service_unavailable", "The worker was stopped before the turn was done.");
-      return checkpoints.any ? cutShort(error) : failed(error);
+      return { why: "drained", error, reached: await completed(), usage };
     }
     case "timed_out":
       return failed(errorOf("provider_error", "The turn ran longer than a turn may."));
     case "stood":
-      return cutShort(workerStopped);
+      return { why: "lost", error: workerStopped, reached: await completed(), usage };
     case "limit_reached":
-      return cutShort(errorOf("turn_limit_reached", secondsReached(turn)));
+      return {
+        why: "limit",
+        error: errorOf("turn_limit_reached", secondsReached(turn)),
+        reached: await completed(),
+        usage,
+      };
     case "too_large":
       return failed(errorOf("provider_error", tooLarge(result)));
   }
+}
+
+/**
+ * Returns what a claim has reached whose model was not called: by what is stored, and by what an earlier claim has
+ * shown. Its readers are told the end of that.
+ */
+export async function reachedUnprepared(
+  { sql }: Pick<Ctx, "sql">,
+  { id }: ClaimedTurn,
+  { progress, open }: Pick<ToldClaim, "progress" | "open">,
+  upTo: "all" | "completed steps" = "all",
+): Promise<Reached> {
+  const stored = await readStored(sql, id);
+  if (stored === null) return reachedNothing;
+  const shown = progress === null ? [] : shownChunks(progress);
+  open.begin(stored.extended);
+  for (const chunk of shown) open.note(chunk);
+  const isPart = progress !== null && upTo === "completed steps";
+  return reachedByChunks(stored, isPart ? shownChunks(completedProgress(progress)) : shown);
 }
 
 function tooLarge(result: ModelResult | null): string {

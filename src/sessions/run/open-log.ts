@@ -3,11 +3,11 @@ import { isUnavailable } from "../../kernel/database/failure.ts";
 import { retryWhileUnavailable } from "../../kernel/database/retry.ts";
 import { turnPatienceMs } from "../../kernel/limits.ts";
 import { RelayWriter } from "../../kernel/relay/writer.ts";
+import { type Progress, readProgress } from "../end/progress.ts";
 import { noteNewLog } from "../state/checkpoint.ts";
 import { type ClaimedTurn, goesOn, logIdOf } from "../state/claimed-turn.ts";
 import { logStates } from "../state/turn-log.ts";
 import type { RunningTurn } from "./actor.ts";
-import { type Progress, readProgress } from "./progress.ts";
 
 /** The turn log of a claim, and how far the turn had come where an earlier one was lost. */
 export interface OpenedLog {

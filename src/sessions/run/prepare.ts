@@ -7,6 +7,7 @@ import { defaultMessage, type ErrorCause } from "../../kernel/errors.ts";
 import { withDecisions } from "../../messages/tool-calls.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 import { languageModel, type ModelProvider, openProvider } from "../../providers/client.ts";
+import type { Progress } from "../end/progress.ts";
 import type { ClaimedTurn } from "../state/claimed-turn.ts";
 import type { PlacedMessage } from "../state/history.ts";
 import { readHistory } from "../state/read-history.ts";
@@ -15,7 +16,7 @@ import type { ClaimUsage } from "./claim-usage.ts";
 import { claimedWrite } from "./claimed-write.ts";
 import { type Compacted, type CompactionRequest, compact, earlierText, tokensOf } from "./compact.ts";
 import { type Equipment, equip } from "./equip.ts";
-import { goOnFrom, type Progress, type Reached } from "./progress.ts";
+import { type GoingOn, goOnFrom } from "./go-on.ts";
 
 /** Everything that a claim runs on. */
 export interface PreparedTurn {
@@ -32,7 +33,7 @@ export interface PreparedTurn {
   /** The answer a continuation extends, decisions included. */
   readonly extended: UiMessage | null;
   /** What the claim goes on from, where an earlier one was lost after a completed step. */
-  readonly reached: Reached | null;
+  readonly reached: GoingOn | null;
   readonly tools: Equipment["tools"];
 }
 

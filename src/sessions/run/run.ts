@@ -8,25 +8,25 @@ import { noteDoing, workFor } from "../../kernel/telemetry/work.ts";
 import { OpenEnds } from "../../messages/close-parts.ts";
 import { type ReachedAnswer, runModel } from "../../model/run-model.ts";
 import { thinkingSettings } from "../../model/thinking.ts";
+import { streamClosing } from "../end/close-stream.ts";
+import { commitOutcome } from "../end/commit.ts";
+import { outcomeOf } from "../end/outcome.ts";
+import { shownChunks } from "../end/progress.ts";
+import { readStored } from "../end/reached.ts";
 import { type ClaimedTurn, goesOn } from "../state/claimed-turn.ts";
-import type { TurnError, TurnOutcome } from "../state/turn-end.ts";
+import { type TurnError, type TurnOutcome, workerLost } from "../state/turn-end.ts";
 import type { RunningTurn } from "./actor.ts";
 import { AnswerSize } from "./answer-size.ts";
 import { ClaimCheckpoints } from "./checkpoints.ts";
 import { ClaimUsage } from "./claim-usage.ts";
-import { streamClosing } from "./close-stream.ts";
-import { commitOutcome } from "./commit.ts";
-import { conclude, concludeStopped, type ToldClaim } from "./conclude.ts";
+import { type ClaimEnding, conclude, concludeStopped, reachedUnprepared, type ToldClaim } from "./conclude.ts";
 import { imageDownload } from "./download.ts";
 import { chainOf } from "./fallbacks.ts";
-import { keepOf, keptInstead } from "./kept.ts";
-import { lostOutcome } from "./lost-outcome.ts";
+import type { GoingOn } from "./go-on.ts";
 import { ClaimMeter, claimSpan } from "./meter.ts";
 import { isBeyondKnowing, openLog } from "./open-log.ts";
-import { canceledOutcome, failedOutcome, withLog } from "./outcome.ts";
 import { OutputGate } from "./output-gate.ts";
 import { type ClaimBegin, errorOf, type PreparedTurn, prepareTurn } from "./prepare.ts";
-import type { Reached } from "./progress.ts";
 import { StepLog } from "./step-log.ts";
 import { limitedMeter, modelCallsLeft, watchSeconds } from "./turn-limits.ts";
 
@@ -63,19 +63,22 @@ async function runClaim(ctx: Ctx, running: RunningTurn, meter: ClaimMeter): Prom
   const limit = setTimeout(() => stop.abort("timed_out"), Math.max(0, turnRunMsMax - turn.runMs));
   const unwatch = watchSeconds(running);
   const checkpoints = new ClaimCheckpoints({ running, writer, gate, usage, steps });
+  const open = new OpenEnds();
   try {
-    const open = new OpenEnds();
-    const outcome = await runToOutcome(ctx, running, { writer, progress, gate, usage, steps, checkpoints, open });
+    const ending = await runToEnding(ctx, running, { writer, progress, gate, usage, steps, checkpoints, open });
     // Everything shown was sent to the relay before the commit, so that only the very end can be missing after a crash. That
     // the relay has it is waited for together with the commit (`end`), a round trip less.
-    if (outcome !== null) await writer.sent();
-    if (outcome === null || writer.sealed) return;
+    if (ending !== null) await writer.sent();
+    if (ending === null || writer.sealed) return;
     const held = gate.takeHeld();
     noteDoing("end of a turn");
     const record = steps.close();
     const before = writer.written + held.length;
-    const logged = (made: TurnOutcome) => withLog(made, record, before + streamClosing(open, made).length + 1);
-    const committed = await commit(ctx, turn, outcome, { checkpoints: checkpoints.any, logged });
+    const logged = (end: ClaimEnding): TurnOutcome => {
+      const made = outcomeOf(turn, end);
+      return { ...made, record, relayEvents: before + streamClosing(open, made).length + 1 };
+    };
+    const committed = await commit(ctx, turn, ending, { checkpoints: checkpoints.any, logged });
     // Before its readers are told, which takes seconds while the relay is away: the next turn of the session need not wait for that.
     running.freeSession();
     if (committed !== null) {
@@ -99,41 +102,43 @@ async function runClaim(ctx: Ctx, running: RunningTurn, meter: ClaimMeter): Prom
 async function commit(
   ctx: Ctx,
   turn: ClaimedTurn,
-  outcome: TurnOutcome,
-  { checkpoints, logged }: { readonly checkpoints: boolean; readonly logged: (made: TurnOutcome) => TurnOutcome },
+  ending: ClaimEnding,
+  { checkpoints, logged }: { readonly checkpoints: boolean; readonly logged: (end: ClaimEnding) => TurnOutcome },
 ): Promise<TurnOutcome | null> {
-  const made = logged(outcome);
+  const made = logged(ending);
   if (await commitOutcome(ctx.sql, turn, made, checkpoints)) return made;
-  if (outcome.status !== "succeeded" && outcome.status !== "waiting") return null;
-  const { id, continuationId } = turn;
-  const keeps = (await keepOf(ctx.sql, id)) === "partial";
-  const stopped = keeps
-    ? keptInstead(outcome)
-    : await canceledOutcome(ctx.sql, id, continuationId !== null, outcome.usage);
-  const canceled = logged(stopped);
+  if (made.status !== "succeeded" && made.status !== "waiting") return null;
+  const stored = await readStored(ctx.sql, turn.id);
+  if (stored === null) return null;
+  const reached = { ...ending.reached, before: stored.before };
+  const canceled = logged({ ...ending, why: "canceled", keep: stored.keep, reached });
   return (await commitOutcome(ctx.sql, turn, canceled, checkpoints)) ? canceled : null;
 }
 
 /**
- * Runs the claim and returns its outcome; null when the claim is gone or the turn was
+ * Runs the claim and returns how it ends; null when the claim is gone or the turn was
  * handed back, so that there is nothing to write.
  */
-async function runToOutcome(ctx: Ctx, running: RunningTurn, told: ToldClaim): Promise<TurnOutcome | null> {
+async function runToEnding(ctx: Ctx, running: RunningTurn, told: ToldClaim): Promise<ClaimEnding | null> {
   const { turn, stop } = running;
   const { writer, progress, gate, usage, steps, checkpoints, open } = told;
   if (progress !== null && isBeyondKnowing(progress))
-    return lostOutcome(ctx.sql, turn.id, { progress, usage: await usage.close() });
+    return {
+      why: "lost",
+      error: workerLost,
+      reached: await reachedUnprepared(ctx, turn, told),
+      usage: await usage.close(),
+    };
   const prepared = await prepare(ctx, running, { usage, signal: stop.signal, progress });
   if (prepared === "stopped")
     return concludeStopped(ctx, running, told, { prepared: null, result: null, usage: await usage.close() });
   if ("code" in prepared) {
-    const used = await usage.close();
-    if (progress !== null) return lostOutcome(ctx.sql, turn.id, { progress, usage: used, error: prepared });
-    return failedOutcome(prepared, turn, null, null, used);
+    const why = progress === null ? "failed" : "discarded";
+    return { why, error: prepared, reached: await reachedUnprepared(ctx, turn, told), usage: await usage.close() };
   }
   steps.uses(prepared.provider, prepared.model);
   steps.settle(prepared.extended);
-  const shown = [...(progress?.saved ?? []), ...(progress?.broken ?? [])];
+  const shown = progress === null ? [] : shownChunks(progress);
   const size = new AnswerSize();
   open.begin(prepared.extended);
   for (const chunk of shown) {
@@ -189,7 +194,7 @@ async function runToOutcome(ctx: Ctx, running: RunningTurn, told: ToldClaim): Pr
  * Tells readers how the step that broke off ends. One that made calls is complete with that,
  * and gets its checkpoint. Returns what the answer holds.
  */
-async function beginAfter(reached: Reached, { writer, checkpoints, open }: ToldClaim): Promise<ReachedAnswer> {
+async function beginAfter(reached: GoingOn, { writer, checkpoints, open }: ToldClaim): Promise<ReachedAnswer> {
   const { saved, unsaved, closing, isComplete } = reached;
   for (const chunk of closing) {
     open.note(chunk);

@@ -5,7 +5,7 @@ import type { TurnUsage } from "./turn-end.ts";
 /**
  * What model calls used, on its way into the turn's row and out of the tenant's usage
  * credit. Both happen in one statement, wherever usage is written: here, when a turn is
- * put back into the queue (`requeueTurn`), and when a claim ends (`run/finish.ts`). So
+ * put back into the queue (`requeueTurn`), and when a claim ends (`end/finish.ts`). So
  * the tokens of a turn's row are those that were taken from the credit.
  */
 

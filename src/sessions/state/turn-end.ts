@@ -78,27 +78,20 @@ export interface TurnOutcome {
   readonly record: TurnRecord | null;
 }
 
-/** Returns the outcome, without messages, of a turn that failed or was canceled and used this much. */
-export function outcomeWithoutMessages(
-  status: "failed" | "canceled",
-  error: TurnError | null,
-  usage: TurnUsage = noUsage,
-): TurnOutcome {
-  return {
-    status,
-    error,
-    usage,
-    usageKnown: true,
-    messages: [],
-    replaced: null,
-    preview: null,
-    answer: null,
-    relayEvents: null,
-    lastChunk:
-      status === "canceled" ? { type: "abort" } : { type: "error", errorText: error?.message ?? "The turn failed." },
-    continuationId: null,
-    approvals: [],
-    clientCalls: [],
-    record: null,
-  };
-}
+/** Why a turn failed whose worker was lost. */
+export const workerLost: TurnError = {
+  code: "service_unavailable",
+  message: "The worker that ran this turn was lost.",
+};
+
+/** Why a turn failed whose worker lives, and let go of it: its connection with the locks was away for too long, or Postgres did not store the end. */
+export const workerLetGo: TurnError = {
+  code: "service_unavailable",
+  message: "The worker that ran this turn lost its hold on it, or could not store its end.",
+};
+
+/** Why a turn failed that kept its worker from answering for so long that it was ended from outside. Another one would stand as well. */
+export const workerStopped: TurnError = {
+  code: "provider_error",
+  message: "The turn kept its worker from answering, and is not run again.",
+};

@@ -59,8 +59,8 @@ import type { TurnRecord } from "./turn-step.ts";
  * | start   | enqueued → queued          | `accept/start-next.ts`: `startMove` in `line.ts` | the lock on the session's row; no unfinished turn of it; it is the first; no cancellation was asked for |
  * | park    | queued → queued            | `run/dispatch.ts`: `parkTurns` in `parked.ts` | it is not parked |
  * | claim   | queued → running           | `run/claim.ts`: `claimMove`               | the session's advisory lock is held; no cancellation was asked for; with a job: no older turn of its tenant is parked, and its tenant's running turns have no limit; else that limit |
- * | end     | running → succeeded, failed, canceled; enqueued, queued, waiting → canceled; enqueued → failed (refused); queued → failed (discarded by the operator) | `run/finish.ts`: `endMove`; of several plain claims at once `endMoveOfMany` in `end-together.ts` | the attempt; for a good end also that no cancellation was asked for |
- * | ask     | running → waiting          | `run/finish.ts`: `endMove`                | as a good end |
+ * | end     | running → succeeded, failed, canceled; enqueued, queued, waiting → canceled; enqueued → failed (refused); queued → failed (discarded by the operator) | `end/finish.ts`: `endMove`; of several plain claims at once `endMoveOfMany` in `end-together.ts` | the attempt; for a good end also that no cancellation was asked for |
+ * | ask     | running → waiting          | `end/finish.ts`: `endMove`                | as a good end |
  * | resume  | waiting → queued           | `pause.ts`: `resumeTurn`                  | it waits for this very continuation |
  * | requeue | running → queued           | a draining worker, the reaper: `requeueTurn` | the attempt; nothing was shown or a step is complete, no cancellation was asked for, its worker's event loop does not stand in it (`stopped-worker.ts`), runs are left (`RequeueCause`) |
  * | step    | running → running          | `run/checkpoints.ts`: `writeCheckpoint` in `checkpoint.ts` | the attempt, the steps before it |

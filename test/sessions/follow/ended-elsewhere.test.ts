@@ -1,7 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import type { UIMessageChunk } from "ai";
 import { closingChunks } from "../../../src/messages/close-parts.ts";
-import { endLostTurn } from "../../../src/sessions/recover/end-lost-turn.ts";
+import { endIdleTurn } from "../../../src/sessions/end/idle-turn.ts";
+import { assembledAnswer } from "../../../src/sessions/end/reached.ts";
+import { findOrphans, type OrphanRow, recoverOrphan } from "../../../src/sessions/recover/orphans.ts";
+import { workerLost } from "../../../src/sessions/state/turn-end.ts";
 import { useAgent } from "../../harness/fixture.ts";
 import { type HandedBackTurn, handedBackTurn } from "../../harness/handed-back.ts";
 import { type LiveEvent, open, script, sessionPath } from "../../harness/turns.ts";
@@ -61,18 +64,42 @@ describe("a turn that had shown something, and ended while no worker had it", ()
   });
 
   test.each([
-    ["canceled", { type: "abort" }],
-    ["failed", { type: "error", errorText: "The worker that ran this turn was lost." }],
-  ] as const)("by the recovery, as %s, which sealed its log: the same", async (status, last) => {
+    ["canceled", { why: "canceled" }, { type: "abort" }],
+    ["failed", { why: "lost", error: workerLost }, { type: "error", errorText: workerLost.message }],
+  ] as const)("as %s, and its log was sealed: the same, but nothing can be closed", async (_status, end, last) => {
     const turn = await handedBackTurn(h, t, agentId);
     const { sessionId, turnId, seen } = turn;
     await h.ctx.relay.seal({ logId: turnId, attempt: 1 });
-    await endLostTurn(h.sql, { turnId, attempt: 1, statuses: ["queued"], continuationId: null }, status);
+    await endIdleTurn(h.sql, { turnId, attempt: 1, statuses: ["queued"] }, end);
     const whole = [...seen, ...chunkAfter(turn, last)];
     for (const index of [0, 1, seen.length - 2, seen.length - 1, seen.length])
       expect(await join(sessionId, whole[index]?.id as string)).toEqual(whole.slice(index + 1) as never);
     expect(await join(sessionId, `${turnId}:400`)).toEqual(whole as never);
     expect(await turn.rest()).toEqual(chunkAfter(turn, last) as never);
+  });
+
+  test.each([
+    ["cancelled with what it had said kept", { cancel_keep: "partial", steps_done: 0 }],
+    ["failed after a completed step", { cancel_keep: null, steps_done: 1 }],
+  ])("by the reaper, %s: its stream is closed as the stored message is", async (_how, row) => {
+    const turn = await handedBackTurn(h, t, agentId);
+    const { sessionId, turnId, seen } = turn;
+    const isCanceled = row.cancel_keep !== null;
+    await h.sql`delete from graphile_worker._private_jobs where payload ->> 'turnId' = ${turnId}`;
+    if (row.steps_done === 0) await h.sql`delete from turn_checkpoints where turn_id = ${turnId}`;
+    await h.sql`
+      update turns set status = 'running', attempt = 1, shown_at = now(), stopped_worker_at = ${isCanceled ? null : new Date()},
+        cancel_requested_at = ${isCanceled ? new Date() : null}, cancel_keep = ${row.cancel_keep}, steps_done = ${row.steps_done},
+        step_events = case when ${isCanceled} then 0 else step_events end where id = ${turnId}`;
+    const [orphan] = (await findOrphans(h.sql)).filter(({ id }) => id === turnId);
+    await recoverOrphan(h.ctx, orphan as OrphanRow, Date.now());
+    const rest = await turn.rest();
+    const types = rest.map(({ data }) => (data === "[DONE]" ? data : data.type));
+    expect(types).toEqual(["text-end", "finish-step", isCanceled ? "abort" : "error", "[DONE]"]);
+    const chunks = [...seen, ...rest].flatMap(({ data }) => (data === "[DONE]" || data.type === "start" ? [] : [data]));
+    const [, stored] = (await t.call("GET", sessionPath(agentId, sessionId, "/messages"))).body.data;
+    const read = await assembledAnswer(stored.id, null, chunks as UIMessageChunk[]);
+    expect(JSON.parse(JSON.stringify(read.parts))).toEqual(stored.parts);
   });
 
   test("whose log is gone: a reader gets the chunk that ended it, or what is stored", async () => {
@@ -102,7 +129,7 @@ test("a reader that comes with the very last event of a log that was sealed gets
   const { sessionId, turnId, seen } = turn;
   await h.ctx.relay.seal({ logId: turnId, attempt: 1 });
   const streams = await Promise.all(seen.slice(-2).map(({ id }) => resume(sessionId, id as string)));
-  await endLostTurn(h.sql, { turnId, attempt: 1, statuses: ["queued"], continuationId: null }, "canceled");
+  await endIdleTurn(h.sql, { turnId, attempt: 1, statuses: ["queued"] }, { why: "canceled" });
   const [before, last] = await Promise.all(streams.map((stream) => stream.rest()));
   expect(last).toEqual(chunkAfter(turn, { type: "abort" }) as never);
   expect(before).toEqual([seen.at(-1), ...chunkAfter(turn, { type: "abort" })] as never);

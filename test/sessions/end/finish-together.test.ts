@@ -1,10 +1,11 @@
 import { afterAll, expect, test } from "bun:test";
 import { openDatabase } from "../../../src/kernel/database/client.ts";
 import { type IdOf, newId } from "../../../src/kernel/ids.ts";
+import { commitOutcome } from "../../../src/sessions/end/commit.ts";
+import { outcomeOf } from "../../../src/sessions/end/outcome.ts";
 import { claimTurn } from "../../../src/sessions/run/claim.ts";
-import { commitOutcome } from "../../../src/sessions/run/commit.ts";
 import type { ClaimedTurn } from "../../../src/sessions/state/claimed-turn.ts";
-import { noUsage, outcomeWithoutMessages, type TurnOutcome } from "../../../src/sessions/state/turn-end.ts";
+import { noUsage, type TurnOutcome } from "../../../src/sessions/state/turn-end.ts";
 import { useAgent } from "../../harness/fixture.ts";
 import type { TestTenant } from "../../harness/harness.ts";
 import { makeAgent } from "../../harness/seed.ts";
@@ -42,20 +43,13 @@ async function claimed(tenant: TestTenant = t, agent: string = agentId): Promise
 
 /** The outcome of a turn that answered. */
 function answered(text: string, fields: Partial<TurnOutcome> = {}): TurnOutcome {
+  const usage = { ...noUsage, provider: "p", model: `m ${text}`, inputTokens: 3, outputTokens: 4, modelCalls: 1 };
+  const reached = { message: message("assistant", text), lastChunk: { type: "finish", text } };
+  const turn = { sessionId: "s", continuationId: null, keepSeq: null, input: message("user", `Q "${text}" \\`) };
   return {
-    ...outcomeWithoutMessages("failed", null, {
-      ...noUsage,
-      provider: "p",
-      model: `m ${text}`,
-      inputTokens: 3,
-      outputTokens: 4,
-      modelCalls: 1,
-    }),
-    status: "succeeded",
-    messages: [message("user", `Q "${text}" \\`), message("assistant", text)],
+    ...outcomeOf(turn, { why: "finished", reached, usage }),
     preview: text,
     relayEvents: text.length,
-    lastChunk: { type: "finish", text },
     record: { steps: [], firstTextAt: new Date("2026-01-02T03:04:05.678Z"), toolsLeftOut: [] },
     ...fields,
   };

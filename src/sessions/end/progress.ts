@@ -1,18 +1,16 @@
 import type { UIMessageChunk } from "ai";
 import { retry } from "../../kernel/async/retry.ts";
+import { within } from "../../kernel/async/wait.ts";
 import type { Ctx } from "../../kernel/context.ts";
+import type { IdOf } from "../../kernel/ids.ts";
 import { chunksOfEvents, type Fenced, type LogKey } from "../../kernel/relay/relay.ts";
-import { closingChunks } from "../../messages/close-parts.ts";
 import { isStreamOnly } from "../../messages/tool-progress.ts";
-import type { UiMessage } from "../../messages/ui-message.ts";
-import { Assembly } from "../../model/assembly.ts";
-import type { ReachedAnswer } from "../../model/run-model.ts";
 import { readCheckpoints } from "../state/checkpoint.ts";
 
-/** What a call ends with that was under way when its worker was lost. It is not made again. */
-export const lostCallText = "The worker was lost while this ran; it may have happened.";
 /** A relay that does not reply is asked for this long what it has of a turn that goes on, in milliseconds. */
 const relayPatienceMs = 7_000;
+/** It is asked for this long what a turn showed that is to be cancelled, in milliseconds. */
+const askRelayMs = 2_000;
 /** Reading that takes at most this long, in milliseconds. */
 const logReadMs = 10_000;
 
@@ -69,45 +67,47 @@ async function readLog(
   return null;
 }
 
-/** What a claim goes on from. */
-export interface Reached extends ReachedAnswer {
-  /** What readers are told of the step that broke off, before anything else. */
-  readonly closing: readonly UIMessageChunk[];
-  /**
-   * The answer as the model is sent it. A text that broke off is left out of it: some vendors
-   * refuse a prompt that ends with words of the model, and it says all of it again. A step
-   * that made calls is in it, with what came of them, because the model has to know that.
-   */
-  readonly prompt: UiMessage;
-  /** Whether the step that broke off is complete with its closing: it made calls, each of which has an end now. */
-  readonly isComplete: boolean;
+/** Returns the chunks that readers have. */
+export function shownChunks({ saved, broken }: Progress): readonly UIMessageChunk[] {
+  return [...saved, ...(broken ?? [])];
+}
+
+/** What readers have of a turn that waits in the queue after a completed step, since it began or last stopped to ask. */
+export interface ShownAnswer {
+  readonly turnId: IdOf<"turn">;
+  /** The claim that showed the last of it. */
+  readonly attempt: number;
+  readonly chunks: readonly UIMessageChunk[];
+}
+
+interface HandedBackRow {
+  id: IdOf<"turn">;
+  logId: string;
+  attempt: number;
+  logAttempt: number;
+  stepEvents: number;
+  toolEvents: number | null;
 }
 
 /**
- * Returns what a claim goes on from. `extended` is the answer that a continuation extends;
- * its approved calls run now when none of them can have run before.
+ * Returns what readers have of a session's turn that was to go on after a completed step; null
+ * when no turn of it is queued so, or the relay does not say. For whoever cancels it: in the
+ * transaction that ends it the relay cannot be asked.
  */
-export async function goOnFrom(progress: Progress, messageId: string, extended: UiMessage | null): Promise<Reached> {
-  const { saved, mayHaveRun } = progress;
-  const broken = progress.broken ?? [];
-  const closing = mayHaveRun
-    ? closingChunks([...saved, ...broken], extended, lostCallText)
-    : closingChunks(broken, null, lostCallText);
-  const unsaved = [...broken, ...closing];
-  const isComplete = madeCalls(broken);
-  const told = [...saved, ...(isComplete ? withoutTorn(unsaved, closing) : beforeStep(broken, closing))];
-  return { saved, unsaved, closing, prompt: await assembledAnswer(messageId, extended, told), isComplete };
-}
-
-/** Returns the answer as far as readers have it, closed: its open calls end with this text. */
-export async function reachedAnswer(
-  progress: Progress,
-  messageId: string,
-  extended: UiMessage | null,
-  callText: string,
-): Promise<UiMessage> {
-  const chunks = [...progress.saved, ...(progress.broken ?? [])];
-  return assembledAnswer(messageId, extended, [...chunks, ...closingChunks(chunks, extended, callText)]);
+export async function shownOfQueued(ctx: Pick<Ctx, "sql" | "relay">, sessionId: string): Promise<ShownAnswer | null> {
+  const [row] = await ctx.sql<HandedBackRow[]>`
+    select /* turn.read_shown */ t.id, coalesce(c.id, t.id) as log_id, t.attempt, t.step_events, t.tool_events,
+      case when c.id is null then t.log_attempt else c.log_attempt end as log_attempt
+    from turns t left join continuations c on c.id = t.continuation_id
+    where t.session_id = ${sessionId} and t.status = 'queued' and t.steps_done > 0
+      and case when c.id is null then t.log_attempt else c.log_attempt end is not null`;
+  if (row === undefined) return null;
+  const { id, logId, attempt, logAttempt, stepEvents, toolEvents } = row;
+  // No earlier claim writes any more, and the next one makes the log its own with the same number.
+  const log = { logId, attempt: logAttempt, claim: attempt + 1 };
+  const progress = await within(readProgress(ctx, { id, log, stepEvents, toolEvents }), askRelayMs, () => null);
+  if (progress === null || progress.broken === null) return null;
+  return { turnId: id, attempt, chunks: shownChunks(progress) };
 }
 
 /** Returns the progress without a step that broke off in its text; one that made calls stays, because they may have run. */
@@ -116,35 +116,17 @@ export function completedProgress(progress: Progress): Progress {
   return broken === null || madeCalls(broken) ? progress : { ...progress, broken: beforeStep(broken, []) };
 }
 
-function madeCalls(broken: readonly UIMessageChunk[]): boolean {
+/** Returns whether the step that broke off made calls, which its own worker runs. */
+export function madeCalls(broken: readonly UIMessageChunk[]): boolean {
   return broken.some(
     (chunk) =>
       (chunk.type === "tool-input-start" || chunk.type === "tool-input-available") && chunk.providerExecuted !== true,
   );
 }
 
-/** A thought that broke off has no signature, without which its vendor does not take it. */
-function withoutTorn(chunks: readonly UIMessageChunk[], closing: readonly UIMessageChunk[]): UIMessageChunk[] {
-  const torn = new Set(closing.flatMap((chunk) => (chunk.type === "reasoning-end" ? [chunk.id] : [])));
-  return chunks.filter(
-    (chunk) => !(chunk.type.startsWith("reasoning-") && "id" in chunk && torn.has(String(chunk.id))),
-  );
-}
-
 /** Returns the chunks before the step that broke off: the ends of calls of the step before, which a continuation makes. */
-function beforeStep(broken: readonly UIMessageChunk[], closing: readonly UIMessageChunk[]): UIMessageChunk[] {
+export function beforeStep(broken: readonly UIMessageChunk[], closing: readonly UIMessageChunk[]): UIMessageChunk[] {
   const at = broken.findIndex(({ type }) => type === "start-step");
   const ends = closing.filter(({ type }) => type.startsWith("tool-"));
   return [...(at === -1 ? broken : broken.slice(0, at)), ...ends];
-}
-
-/** Returns the answer that chunks make, beyond the one that they go on with. */
-export function assembledAnswer(
-  messageId: string,
-  extended: UiMessage | null,
-  chunks: readonly UIMessageChunk[],
-): Promise<UiMessage> {
-  const answer = new Assembly(messageId, extended === null ? null : structuredClone(extended));
-  for (const chunk of chunks) answer.add(chunk);
-  return answer.message();
 }

@@ -5,16 +5,22 @@ import type { UiMessage } from "../../messages/ui-message.ts";
 import type { TurnOutcome } from "../state/turn-end.ts";
 
 /**
- * Returns the chunks that close the stream of a turn that was cut off, before its last one: what is
- * open ends as it ends in the message that is stored, so that both are the same. None where no
- * answer is kept.
+ * How the stream of a turn ends that was cut off: what is open in it ends as it ends in the message that is stored, so
+ * that both are the same. Every end closes it in this way: its worker's before the last chunk, and one that is made while
+ * no worker has the turn when the log is completed (`complete-turn-log.ts`).
  */
+
+/** Returns the chunks before the last one of a turn that its worker ends. None where no answer is kept. */
 export function streamClosing(open: OpenEnds, outcome: TurnOutcome): UIMessageChunk[] {
   if (outcome.status === "succeeded" || outcome.status === "waiting") return [];
   const kept = [outcome.replaced, outcome.answer, ...outcome.messages].find((one) => one?.role === "assistant");
   if (kept === undefined || kept === null) return [];
-  const ends = endsIn(kept);
-  const otherwise = outcome.error?.message ?? "The turn ended before this was done.";
+  return closedAs(open, kept, outcome.error?.message ?? "The turn ended before this was done.");
+}
+
+/** Returns the chunks that close a stream as a message was stored; `otherwise` is the error of a call that it does not have. */
+export function closedAs(open: OpenEnds, stored: UiMessage | null, otherwise: string): UIMessageChunk[] {
+  const ends = stored === null ? new Map<string, string | null>() : endsIn(stored);
   return open.close((callId) => {
     const end = ends.get(callId);
     return end === undefined ? otherwise : end;
