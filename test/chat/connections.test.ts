@@ -75,7 +75,7 @@ describe("POST /v1/chat-connections", () => {
     expect([on.status, on.body.enabled]).toEqual([200, true]);
   });
 
-  test("400 validation_failed names the field", async () => {
+  test("400 validation_failed: names the field", async () => {
     const credentials = slackCredentials();
     const broken: [object, string][] = [
       [{ name: "", credentials }, "/name"],
@@ -129,7 +129,7 @@ describe("POST /v1/chat-connections", () => {
     expect((await create(again, stranger.t)).status).toBe(201);
   });
 
-  test("404 for an agent that is missing or another tenant's; 503 when the platform is out of reach", async () => {
+  test("404 not_found: an agent that is missing or another tenant's; 503 service_unavailable: the platform is out of reach", async () => {
     const stranger = await fixture.tenant();
     const foreign = await create({ credentials: slackCredentials(), agentId: stranger.agentId });
     expect([foreign.status, foreign.body.error.code]).toEqual([404, "not_found"]);
@@ -146,7 +146,7 @@ describe("POST /v1/chat-connections", () => {
     expect((await create({ credentials: slackCredentials(bot) })).status).toBe(201);
   });
 
-  test("20 a tenant, however many come at once; an Idempotency-Key makes one", async () => {
+  test("400 invalid_request: more than 20 a tenant, however many come at once; an Idempotency-Key makes one", async () => {
     const own = await fixture.tenant();
     const bot = fixture.slack.install();
     const once = () =>
@@ -259,7 +259,7 @@ describe("POST /v1/chat-connections/:id/disable, /enable, /check", () => {
 });
 
 describe("isolation and deletion", () => {
-  test("404 everywhere for a foreign, missing or deleted connection; 400 for a malformed id", async () => {
+  test("404 not_found: everywhere for a foreign, missing or deleted connection; 400 for a malformed id", async () => {
     const connection = await fixture.connectTelegram(t, agentId);
     const stranger = await fixture.h.tenant();
     const missing = `cc_${"0".repeat(24)}`;

@@ -75,7 +75,7 @@ describe("long replies", () => {
 });
 
 describe("a platform that does not do as asked", () => {
-  test("429 waits as told and sends again, by itself and once; what comes later waits behind it", async () => {
+  test("a platform's 429 waits as told and sends again, by itself and once; what comes later waits behind it", async () => {
     fixture.slack.injectFault(post, {
       status: 429,
       body: { ok: false, error: "ratelimited" },
@@ -206,7 +206,7 @@ describe("POST /v1/chat-connections/:id/deliveries/:deliveryId/repair", () => {
     expect((await repair(telegram.id, confirmed.id, 1)).body.error.code).toBe("invalid_request");
   });
 
-  test("400 for another attempt, unaccepted risks and numbers out of range; 404 for what is missing or foreign", async () => {
+  test("400 validation_failed: another attempt, unaccepted risks and numbers out of range; 404 for what is missing or foreign", async () => {
     fixture.slack.injectFault(post, { status: 200, body: { ok: false, error: "is_archived" } });
     const thread = await fixture.mention(slack, says("broken"));
     const failed = await fixture.delivery(t, slack.id, thread, "failed");

@@ -143,7 +143,7 @@ test("mentions of the bot are taken out of a Telegram message wherever they stan
   expect(await textOfTurn(connection.id, "601")).toBe("one  two /ask three");
 });
 
-test("a connection takes 50 webhooks a second; further ones are 429, and taken when they are repeated", async () => {
+test("429 rate_limited: a connection takes 50 webhooks a second; further ones are taken when they are repeated", async () => {
   const [connection, other] = [await fixture.connectSlack(t, agentId), await fixture.connectSlack(t, agentId)];
   const send = (payload: object, { bot, webhookUrl } = connection, options = {}) =>
     fixture.h.app(slackRequest(bot, webhookUrl, payload, options));

@@ -28,7 +28,7 @@ describe("POST /v1/chat/webhooks/chat_a/:connectionId", () => {
     ...fields,
   });
 
-  test("401 for a forged, an old and an unsigned request, which leave no trace and use up no event id", async () => {
+  test("401 unauthorized: a forged, an old and an unsigned request, which leave no trace and use up no event id", async () => {
     const { bot, webhookUrl } = connection;
     const payload = slackEvent(bot, message({ type: "app_mention", text: '[[sim: text="real"]]' }), "EvFORGED");
     const before = await countEvents();
@@ -53,7 +53,7 @@ describe("POST /v1/chat/webhooks/chat_a/:connectionId", () => {
     await fixture.inThread((payload as { event: { ts: string } }).event.ts, 1);
   });
 
-  test("401 for bytes that were changed on the way; 413 above 1 MiB; 400 for what is no payload", async () => {
+  test("401 unauthorized: bytes that were changed on the way; 413 above 1 MiB; 400 for what is no payload", async () => {
     const { bot, webhookUrl } = connection;
     const signed = slackRequest(bot, webhookUrl, slackEvent(bot, message({})));
     const changed = new Request(webhookUrl, {
@@ -201,7 +201,7 @@ describe("POST /v1/chat/webhooks/chat_b/:connectionId", () => {
   });
   const group = { id: -100, type: "supergroup" };
 
-  test("401 without the secret, with another, and with none registered", async () => {
+  test("401 unauthorized: without the secret, with another, and with none registered", async () => {
     const before = await countEvents();
     for (const secret of [null, "wrong", ""]) expect((await send({ message: message({}) }, secret)).status).toBe(401);
     expect([await countEvents(), await countTaken(connection)]).toEqual([before, 0]);

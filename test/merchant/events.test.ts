@@ -113,7 +113,7 @@ describe("POST /v1/merchant-usage-events/:id/retry, /release, /discard", () => {
   };
 
   for (const form of forms)
-    test(`200 and 409 merchant_event_state in form ${form}, by status`, async () => {
+    test(`409 merchant_event_state: by status, or 200 (form ${form})`, async () => {
       const m = await h.merchant();
       const { id: connectionId } = await m.connect("polar");
       const customerId = await m.bind("anna");
@@ -142,7 +142,7 @@ describe("POST /v1/merchant-usage-events/:id/retry, /release, /discard", () => {
     expect([response.status, response.body]).toMatchObject([200, { status: "pending", workflowIssue: null }]);
   });
 
-  test("409: release without a binding; 200 with one of the same account, when the event's connection was replaced", async () => {
+  test("409 merchant_event_state: release without a binding; 200 with one of the same account, when the event's connection was replaced", async () => {
     const m = await h.merchant();
     const first = await m.connect("polar");
     const unmapped = { status: "unmapped", customer_id: null };
@@ -165,7 +165,7 @@ describe("POST /v1/merchant-usage-events/:id/retry, /release, /discard", () => {
     expect([own.status, own.body.customerId]).toEqual([200, "customer-b"]);
   });
 
-  test("404 and 400: missing and foreign events alike, ids of another shape", async () => {
+  test("404 not_found: missing and foreign events alike; 400 for ids of another shape", async () => {
     const [m, other] = [await h.merchant(), await h.merchant()];
     const { id: connectionId } = await other.connect("polar");
     const foreign = await insertEvent(other, connectionId, { status: "failed" });

@@ -31,7 +31,7 @@ async function expectNothingWritten(m: Merchant) {
 
 describe("the guard at Polar", () => {
   for (const form of ["a", "b"] as const)
-    test(`POST …/sessions 402, 403 in form ${form}: before anything is written`, async () => {
+    test(`402 merchant_subscription_required, merchant_balance_required, 403 merchant_customer_unmapped: before anything is written (form ${form})`, async () => {
       const m = await h.merchant();
       await m.connect("polar", byProduct);
       await m.bind("anna");
@@ -92,7 +92,7 @@ describe("the guard at Polar", () => {
     }
   });
 
-  test("402 for a customer that is gone", async () => {
+  test("402 merchant_subscription_required: a customer that is gone", async () => {
     const m = await h.merchant();
     await m.connect("polar", byProduct);
     h.polar.customers.delete(await m.bind("anna"));
@@ -162,7 +162,7 @@ describe("the guard at Polar", () => {
     await eventually(async () => (await berta.status()) === "failed");
   });
 
-  test("503 while disconnected with the guard on; 201 with the guard off, monetization off, or without a connection", async () => {
+  test("503 merchant_eligibility_unavailable: disconnected with the guard on; 201 with the guard off, monetization off, or without a connection", async () => {
     const m = await h.merchant();
     await m.connect("polar", byProduct);
     const patch = (body: object) => m.call("PATCH", root, { body });
@@ -223,7 +223,7 @@ describe("the guard at Stripe", () => {
     expect(statusAndCode(await start(m, "user-0"))).toEqual([402, "merchant_balance_required"]);
   });
 
-  test("402 for a customer that is gone, 503 for a refused key", async () => {
+  test("402 merchant_subscription_required: a customer that is gone; 503 merchant_eligibility_unavailable: a refused key", async () => {
     const m = await h.merchant();
     await m.connect("stripe", byBoth);
     h.stripe.customers.delete(await m.bind("anna"));
@@ -254,7 +254,7 @@ describe("the guard at every door", () => {
     expect(messages.body.data).toHaveLength(2);
   });
 
-  test("POST …/generate 402, 403 and 200", async () => {
+  test("402 merchant_subscription_required, 403 merchant_customer_unmapped: POST …/generate, or 200", async () => {
     const m = await h.merchant();
     await m.connect("polar", byProduct);
     const generate = (userId?: string) => {

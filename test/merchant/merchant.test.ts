@@ -182,7 +182,7 @@ describe("GET /v1/merchant-connection", () => {
       expect([response.status, response.body]).toEqual([200, { connection: null }]);
     });
 
-  test("401 and 405", async () => {
+  test("401 unauthorized, 405 method_not_allowed: no credential, another method", async () => {
     const m = await h.merchant();
     expect((await m.call("GET", root, { token: null })).status).toBe(401);
     expect((await m.call("PUT", root, { body: {} })).status).toBe(405);
@@ -231,14 +231,14 @@ describe("PATCH /v1/merchant-connection", () => {
     expect((await current(m)).configVersion).toBe(1);
   });
 
-  test("404 merchant_connection_not_found", async () => {
+  test("404 merchant_connection_not_found: there is none", async () => {
     const [m, other] = [await h.merchant(), await h.merchant()];
     await other.connect("polar");
     const response = await m.call("PATCH", root, { body: { status: "active" } });
     expect(statusAndCode(response)).toEqual([404, "merchant_connection_not_found"]);
   });
 
-  test("409 merchant_account_mismatch, 422, 503: nothing changes", async () => {
+  test("409 merchant_account_mismatch, 422 merchant_credential_invalid, 503 merchant_provider_unavailable: nothing changes", async () => {
     const [m, other] = [await h.merchant(), await h.merchant()];
     await m.connect("polar");
     const patch = (credential: string) => m.call("PATCH", root, { body: { credential, status: "disconnected" } });
@@ -322,7 +322,7 @@ describe("PUT /v1/merchant-connection/bindings/:userId", () => {
     expect((await m.call("PUT", `${root}/bindings/%E0%A4%A`, { body: { customerId: "c" } })).status).toBe(400);
   });
 
-  test("404 merchant_connection_not_found", async () => {
+  test("404 merchant_connection_not_found: there is none", async () => {
     const m = await h.merchant();
     const response = await m.call("PUT", `${root}/bindings/anna`, { body: { customerId: "c" } });
     expect(statusAndCode(response)).toEqual([404, "merchant_connection_not_found"]);

@@ -197,7 +197,7 @@ describe("POST …/deliveries/:deliveryId/retry", () => {
     expect(new Set((await h.received(hook, 4)).map((message) => message.id))).toEqual(new Set([id]));
   }, 120_000);
 
-  test("one that succeeded is sent again too; 409 while the webhook is disabled", async () => {
+  test("409 webhook_disabled: while the webhook is disabled; one that succeeded is sent again too", async () => {
     const { hook, id } = await hookWith(null);
     await h.delivery(t, hook, ended);
     await retry(hook, id);

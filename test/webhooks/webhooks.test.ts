@@ -38,7 +38,7 @@ describe("POST /v1/webhooks", () => {
     expect(Buffer.from(row?.sealedSecret).includes(secret)).toBe(false);
   });
 
-  test("400 for a type that there is not, none, or one twice; the field is named", async () => {
+  test("400 validation_failed: a type that there is not, none, or one twice; the field is named", async () => {
     for (const events of [["turn.begun"], [], ["turn.ended", "turn.ended"], "turn.ended"]) {
       const { status, body } = await t.call("POST", root, { body: { url: `${h.receiver.url}/a`, events } });
       expect([status, body.error.code]).toEqual([400, "validation_failed"]);
@@ -72,7 +72,7 @@ describe("an address", () => {
     "hooks",
   ];
 
-  test.each(urls)("%s is 400 at creation and change, and changes nothing", async (url) => {
+  test.each(urls)("400 validation_failed: %s, at creation and change, and changes nothing", async (url) => {
     const s = await strict.tenant();
     const { id } = await s.parley.webhooks.create({ url: "https://hooks.example.org/", events: ["turn.ended"] });
     for (const response of [
@@ -131,7 +131,7 @@ describe("PATCH, GET and DELETE", () => {
     expect(statusAndCode(other)).toEqual([400, "invalid_cursor"]);
   });
 
-  test("deliveries in pages and by status; the cursor of another list is 400", async () => {
+  test("200: deliveries in pages and by status; 400 invalid_cursor for the cursor of another list", async () => {
     const hook = await h.hook(t, ["run.ended"], { enabled: false });
     const pending = await insertDeliveries(h, t, hook, 3);
     const { id } = await t.parley.webhooks.test(hook.id);
