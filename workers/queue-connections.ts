@@ -1,6 +1,7 @@
 import { clearTimeout, setImmediate, setTimeout } from "node:timers";
 import { Client, Pool } from "pg";
 import { statementTimeoutMs } from "../src/kernel/database/client.ts";
+import { isReadOnly } from "../src/kernel/database/failure.ts";
 import { databaseWaitMs } from "../src/kernel/limits.ts";
 import type { Logger } from "../src/kernel/telemetry/log.ts";
 
@@ -53,6 +54,10 @@ class BoundedClient extends Client {
   override query: Client["query"] = (...args: unknown[]) => {
     const result = (super.query as (...all: unknown[]) => never)(...args);
     this.#timer ??= setTimeout(() => this.#late(), responseMs).unref();
+    if ((result as unknown) instanceof Promise)
+      (result as Promise<unknown>).catch((error) => {
+        if (isReadOnly(error)) (this as unknown as Connected).connection.stream.destroy();
+      });
     return result;
   };
 

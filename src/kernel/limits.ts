@@ -28,6 +28,12 @@ export const databaseWaitMs = 10_000;
 export const unavailableRetryAfterSeconds = 2;
 /** A readiness probe gives each dependency this long. */
 export const readinessTimeoutMs = 2_000;
+/** Its response waits this long for each of them; one that takes longer counts as away. */
+export const readinessWaitMs = 400;
+/** A process that has had no Postgres for this long is not ready. */
+export const readinessAwayMs = 30_000;
+/** A stopping HTTP process still takes requests for this long: connections that are kept alive are answered once more, and balancers see that it is not ready. */
+export const lastRequestsMs = 5_000;
 
 /** A scrape of the metrics gives Postgres this long; then what Postgres knows is left out. */
 export const scrapeTimeoutMs = 2_000;

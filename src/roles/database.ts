@@ -1,3 +1,4 @@
+import postgres from "postgres";
 import { retry } from "../kernel/async/retry.ts";
 import { isTransient, isUnavailable } from "../kernel/database/failure.ts";
 import { missingMigrations, OldNumberingError } from "../kernel/database/migrate.ts";
@@ -9,16 +10,31 @@ import { refuseTransactionPooler } from "./pooler.ts";
 const pauseMs = 250;
 
 /**
- * Checks that a database can be worked on: it responds, gives each connection its own session, and has
+ * Checks that a database can be worked on: it responds, takes writes, gives each connection its own session, and has
  * every migration. Throws `OperatorError`.
  */
 export async function checkDatabase(databaseUrl: string): Promise<void> {
+  await reach(() => refuseReadOnly(databaseUrl));
   await reach(() => refuseTransactionPooler(databaseUrl));
   const missing = await reach(() => missingMigrations(databaseUrl));
   if (missing.length === 0) return;
   throw new OperatorError(
     `The database lacks ${missing.length} migration(s), from ${missing[0]} on. Run \`npm run migrate\` first.`,
   );
+}
+
+/** Throws `OperatorError` when the server takes no writes, as a standby. */
+export async function refuseReadOnly(databaseUrl: string): Promise<void> {
+  const sql = postgres(databaseUrl, { max: 1, connect_timeout: databaseWaitMs / 1000, onnotice: () => {} });
+  try {
+    const [row] = await sql<{ standby: boolean; read_only: boolean }[]>`
+      select pg_is_in_recovery() as standby, current_setting('transaction_read_only')::bool as read_only`;
+    if (row === undefined || !row.read_only) return;
+    const what = row.standby ? "a standby, which takes no writes" : "a database that takes no writes";
+    throw new OperatorError(`DATABASE_URL leads to ${what}. Name the primary, or all its hosts.`);
+  } finally {
+    await sql.end({ timeout: 0 });
+  }
 }
 
 /** Repeats `ask`, because the database may still be starting, for up to `databaseWaitMs`. Returns its result; throws `OperatorError` when the database cannot be reached. */

@@ -1,8 +1,9 @@
 import type { App } from "../app.ts";
-import { waitAtMost } from "../kernel/async/wait.ts";
+import { sleep, waitAtMost } from "../kernel/async/wait.ts";
 import type { Config } from "../kernel/config.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { envelope } from "../kernel/http/error-envelope.ts";
+import { drainingBody } from "../kernel/http/health.ts";
 import { logRequest } from "../kernel/http/log-request.ts";
 import { requestIdOf } from "../kernel/http/request.ts";
 import { endUnreadBody } from "../kernel/http/unread-body.ts";
@@ -18,8 +19,13 @@ export interface HttpListener {
   readonly port: number;
   /** Begins to listen, for the app. Throws `OperatorError` when something else took the port meanwhile. */
   open(app: App): void;
-  /** Accepts nothing new, lets open responses finish for up to `limitMs`, and drops what is left. */
-  drain(limitMs: number): Promise<void>;
+  /** From now on `/readyz` is 503, and each response closes its connection. */
+  beginDrain(): void;
+  /**
+   * Takes the last requests for `lastMs`, then accepts nothing new and lets open responses finish, all of
+   * that for up to `limitMs`; then drops what is left.
+   */
+  drain(limitMs: number, lastMs?: number): Promise<void>;
 }
 
 /**
@@ -56,9 +62,16 @@ export async function takePort(
   variable = "PORT",
 ): Promise<HttpListener> {
   let app: App = (request) => Promise.resolve(refuse(log, request, new ApiError("service_unavailable", startingSoon)));
+  let draining = false;
+  const respond = async (request: Request) => {
+    if (!draining) return endUnreadBody(request, await app(request));
+    const response = isReadiness(request) ? Response.json(drainingBody, { status: 503 }) : await app(request);
+    response.headers.set("Connection", "close");
+    return endUnreadBody(request, response);
+  };
   const listenTo = (port: number) =>
     tryListen({ host: config.host, port }, variable, {
-      fetch: async (request) => endUnreadBody(request, await app(request)),
+      fetch: respond,
       // Closes the connection, because the body is not read.
       refuseBody: (request) =>
         refuse(log, request, new ApiError("payload_too_large", { headers: { Connection: "close" } })),
@@ -76,12 +89,23 @@ export async function takePort(
       app = opened;
       server ??= listenTo(port);
     },
-    async drain(limitMs) {
+    beginDrain() {
+      draining = true;
+    },
+    async drain(limitMs, lastMs = 0) {
+      draining = true;
       if (server === null) return;
-      await waitAtMost(server.stop(false), limitMs);
+      const untilMs = performance.now() + limitMs;
+      // A server that stops closes idle connections at once, also one on which a request is just coming.
+      await sleep(Math.min(lastMs, limitMs / 2));
+      await waitAtMost(server.stop(false), Math.max(0, untilMs - performance.now()));
       await server.stop(true);
     },
   };
+}
+
+function isReadiness({ url }: Request): boolean {
+  return new URL(url).pathname === "/readyz";
 }
 
 const startingSoon = { headers: { "Retry-After": "1" } };

@@ -1,7 +1,9 @@
 import { Redis } from "ioredis";
+import { within } from "../kernel/async/wait.ts";
 import { RedisRelay } from "../kernel/relay/redis.ts";
 import type { Relay } from "../kernel/relay/relay.ts";
 import type { Logger } from "../kernel/telemetry/log.ts";
+import { OperatorError } from "./operator-error.ts";
 
 /** The rate limiter gives Redis this long, then the process counts for itself. */
 const rateCommandTimeoutMs = 500;
@@ -9,6 +11,41 @@ const rateCommandTimeoutMs = 500;
 const reconnectMsMax = 1_000;
 /** While the relay's Redis fails, which may be reported with every write, one warning is logged in this time. */
 const warnEveryMs = 30_000;
+
+/** A Redis that does not respond within this is away, which is no reason not to start. */
+const checkMs = 2_000;
+
+/** Throws `OperatorError` when the Redis that is reached is none to work with: one that takes no writes, or of another kind than REDIS_URL says. */
+export async function checkRedis(redisUrl: string | null): Promise<void> {
+  if (redisUrl === null) return;
+  const redis = new Redis(redisUrl, { lazyConnect: true, retryStrategy: () => null, connectTimeout: checkMs });
+  redis.on("error", () => {});
+  try {
+    const info = await within(readInfo(redis), checkMs, () => "");
+    const fault = faultOf(info);
+    if (fault !== null) throw new OperatorError(fault);
+  } finally {
+    redis.disconnect();
+  }
+}
+
+/** Returns what a Redis says of itself; nothing when it is away, or may not be asked. */
+async function readInfo(redis: Redis): Promise<string> {
+  try {
+    await redis.connect();
+    return `${await redis.info("cluster")}\n${await redis.info("replication")}`;
+  } catch {
+    return "";
+  }
+}
+
+function faultOf(info: string): string | null {
+  if (/^cluster_enabled:1/m.test(info))
+    return "REDIS_URL leads to a member of a Redis Cluster. Write redis+cluster:// and the members' addresses.";
+  if (/^role:slave/m.test(info) && !/^slave_read_only:0/m.test(info))
+    return "REDIS_URL leads to a replica, which takes no writes. Name the master.";
+  return null;
+}
 
 /** Returns the relay on Redis, which keeps a log for `keepMs` after its end, closed with `opened`. Redis may be away: losing it costs live tokens, never a turn. */
 export function openRelay(

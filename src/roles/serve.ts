@@ -1,7 +1,9 @@
 import { createApp } from "../app.ts";
+import { lastRequestsMs } from "../kernel/limits.ts";
 import { checkDatabase } from "./database.ts";
 import { openFoundation, openHttpContext } from "./foundation.ts";
 import { openPort } from "./http.ts";
+import { checkRedis } from "./redis.ts";
 import type { Role } from "./run.ts";
 import { requireShared } from "./shared.ts";
 
@@ -10,10 +12,11 @@ export const serve: Role = async (config, log, opened) => {
   const shared = requireShared(config);
   const http = await openPort(config, log, opened);
   await checkDatabase(shared.databaseUrl);
+  await checkRedis(shared.redisUrl);
   const { publicUrl } = http;
   const foundation = openFoundation({ ...shared, config, log, publicUrl, simulatedModelUrl: null }, opened);
   const ctx = openHttpContext(foundation, opened);
-  opened.defer(() => http.drain(config.drainSeconds * 1000));
+  opened.defer(() => http.drain(config.drainSeconds * 1000, lastRequestsMs));
   http.open(createApp(ctx));
   log.info({ url: publicUrl, host: config.host, port: http.port }, "serving");
 };

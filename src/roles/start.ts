@@ -8,13 +8,14 @@ import { startSimulatedModel } from "../simulated-model/server.ts";
 import { warnIfUnconfined } from "../workspaces/shell/process.ts";
 import { banner } from "./banner.ts";
 import { ensurePages, servedPages } from "./built-pages.ts";
-import { reach } from "./database.ts";
+import { reach, refuseReadOnly } from "./database.ts";
 import { findDemo } from "./demo.ts";
 import { tellDraining } from "./draining.ts";
 import { findEncryptionKey } from "./encryption-key.ts";
 import { openFoundation, openHttpContext, openWorkerContext } from "./foundation.ts";
 import { type HttpListener, openPort } from "./http.ts";
 import { openOwnDatabase } from "./own-database.ts";
+import { checkRedis } from "./redis.ts";
 import type { Role } from "./run.ts";
 import { announce, withdraw } from "./running.ts";
 import type { Shared } from "./shared.ts";
@@ -49,7 +50,9 @@ async function makeShared(
 ): Promise<Shared & { readonly shown: string }> {
   const { databaseUrl, shown } = await openOwnDatabase(config, log, opened);
   const encryptionKey = await findEncryptionKey(config);
+  await reach(() => refuseReadOnly(databaseUrl));
   await reach(() => migrate(databaseUrl, log));
+  await checkRedis(config.redisUrl);
   if (config.databaseUrl === null) {
     await announce(config.home, { pid: process.pid, databaseUrl });
     opened.defer(() => withdraw(config.home));

@@ -4,6 +4,7 @@ import { warnIfUnconfined } from "../workspaces/shell/process.ts";
 import { checkDatabase } from "./database.ts";
 import { openFoundation, openWorkerContext } from "./foundation.ts";
 import { openMetricsPort } from "./http.ts";
+import { checkRedis } from "./redis.ts";
 import type { Role } from "./run.ts";
 import { requireShared } from "./shared.ts";
 
@@ -12,12 +13,14 @@ export const work: Role = async (config, log, opened, end) => {
   const shared = requireShared(config);
   const metrics = await openMetricsPort(config, log, opened);
   await checkDatabase(shared.databaseUrl);
+  await checkRedis(shared.redisUrl);
   const publicUrl = config.publicUrl ?? "";
   const foundation = openFoundation({ ...shared, config, log, publicUrl, simulatedModelUrl: null }, opened);
   const ctx = openWorkerContext(foundation, opened);
   const workers = await startWorkerPool(ctx, shared);
   void warnIfUnconfined(log);
   opened.defer(() => {
+    metrics?.beginDrain();
     log.info({ turns: workers.turns(), seconds: config.drainSeconds }, "draining: turns are finished for so long");
     return workers.drain(config.drainSeconds * 1000);
   });

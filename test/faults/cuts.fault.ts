@@ -114,7 +114,9 @@ describe.skipIf(sharedRedisUrl === null)("the network", () => {
           }
           expect([post.status, post.body.error.code, get.status]).toEqual([503, "service_unavailable", 503]);
           expect(Number(post.headers.get("retry-after"))).toBeGreaterThan(0);
-          expect((await fetch(`${http.url}/readyz`)).status).toBe(503);
+          expect(await (await fetch(`${http.url}/readyz`)).json()).toMatchObject({
+            checks: { database: "unavailable" },
+          });
         });
         await eventually(async () => (await fetch(`${http.url}/readyz`)).status === 200, 20_000);
         await turn.stream.closed;

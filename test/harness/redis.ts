@@ -32,12 +32,24 @@ export function findRedisServer(): string | null {
 }
 
 /** Starts a Redis that keeps nothing on disk. Give a port to start one again at the same place. */
-export async function startRedis(port?: number): Promise<RedisServer> {
+export async function startRedis(port?: number, more: readonly string[] = []): Promise<RedisServer> {
   const binary = findRedisServer();
   if (binary === null) throw new Error("redis-server is not installed");
   const folder = await mkdtemp(join(tmpdir(), "parley-redis-"));
   const chosen = port ?? (await freePort());
-  const args = ["--port", String(chosen), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", folder];
+  const args = [
+    "--port",
+    String(chosen),
+    "--bind",
+    "127.0.0.1",
+    "--save",
+    "",
+    "--appendonly",
+    "no",
+    "--dir",
+    folder,
+    ...more,
+  ];
   const child = spawn(binary, args, { stdio: "ignore" });
   await responses(chosen);
   return {

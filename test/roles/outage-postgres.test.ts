@@ -85,7 +85,7 @@ describe.skipIf(sharedRedisUrl === null)("Postgres", () => {
     const frozenAt = Date.now();
     try {
       expect((await fetch(`${http.url}/healthz`)).status).toBe(200);
-      expect((await fetch(`${http.url}/readyz`)).status).toBe(503);
+      expect(await (await fetch(`${http.url}/readyz`)).json()).toMatchObject({ checks: { database: "unavailable" } });
       const refused = await Promise.all([
         c.request("POST", `/v1/agents/${c.agentId}/sessions`, {
           message: { id: "m", role: "user", parts: [{ type: "text", text: "frozen-out" }] },

@@ -1,6 +1,7 @@
 import postgres from "postgres";
 import { databaseWaitMs } from "../limits.ts";
 import { withDeadline } from "./deadline.ts";
+import { isReadOnly } from "./failure.ts";
 import { type PoolUse, watchPool } from "./pool-gauges.ts";
 import { Connections } from "./socket.ts";
 
@@ -38,6 +39,10 @@ export function openDatabase({ url, max, applicationName }: PoolOptions): Sql {
   const use = watchPool(applicationName, max);
   const connections = new Connections();
   const closeSilent = () => connections.closeSilent(silentMs);
+  // The address is asked again, which leads to the new primary.
+  const noteError = (error: unknown) => {
+    if (isReadOnly(error)) connections.closeAll();
+  };
   const sql = withDeadline(
     postgres(withLongStartup(url), {
       max,
@@ -59,9 +64,10 @@ export function openDatabase({ url, max, applicationName }: PoolOptions): Sql {
         use.queries = underWay;
       },
       onLate: closeSilent,
+      onError: noteError,
     },
   );
-  pools.set(sql, { use, closeSilent });
+  pools.set(sql, { use, closeSilent, noteError });
   return sql;
 }
 
@@ -70,6 +76,8 @@ interface Pool {
   readonly use: PoolUse;
   /** Closes the connections on which nothing comes any more; called when a statement or transaction was too late. */
   readonly closeSilent: () => void;
+  /** Called with the error of a transaction. */
+  readonly noteError: (error: unknown) => void;
 }
 
 const pools = new WeakMap<Sql, Pool>();

@@ -18,6 +18,8 @@ interface RunningQuery extends Promise<unknown> {
 interface DeadlineOptions {
   readonly tellCount?: (underWay: () => number) => void;
   readonly onLate?: () => void;
+  /** Called with the error of each query that failed. */
+  readonly onError?: (error: unknown) => void;
   /** For a single connection, on which a statement has to wait for the others in either case: they are sent at once. */
   readonly pipelined?: boolean;
 }
@@ -51,7 +53,7 @@ const sweepEveryMs = 250;
 export function withDeadline(
   sql: postgres.Sql,
   waitMs: number,
-  { tellCount = () => {}, onLate = () => {}, pipelined = false }: DeadlineOptions = {},
+  { tellCount = () => {}, onLate = () => {}, onError = () => {}, pipelined = false }: DeadlineOptions = {},
 ): postgres.Sql {
   const running = new Map<RunningQuery, number>();
   tellCount(() => running.size);
@@ -85,6 +87,7 @@ export function withDeadline(
     };
     query.reject = (error) => {
       running.delete(query);
+      onError(error);
       reject(error);
     };
     running.set(query, Date.now() + waitMs);

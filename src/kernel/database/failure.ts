@@ -3,20 +3,12 @@ import { ApiError } from "../errors.ts";
 import { unavailableRetryAfterSeconds } from "../limits.ts";
 import { DeadlineError } from "./deadline.ts";
 
-/** SQLSTATEs after which a retry may succeed: deadlock, serialisation, server restarting, too many connections. */
-const transientStates = new Set(["40001", "40P01", "57P01", "57P02", "57P03", "53300"]);
-/** SQLSTATEs after which the caller gets a 503: the above, cancelled statement, lock and idle time-outs, no disk or memory, read-only standby. */
-const unavailableStates = new Set([
-  ...transientStates,
-  "57014",
-  "55P03",
-  "25P03",
-  "25P04",
-  "53100",
-  "53200",
-  "53400",
-  "25006",
-]);
+/** A write on a server that takes none: its primary is another one since a fail-over. */
+const readOnlyState = "25006";
+/** SQLSTATEs after which a retry may succeed: deadlock, serialisation, server restarting, too many connections, a server that has become a standby. */
+const transientStates = new Set(["40001", "40P01", "57P01", "57P02", "57P03", "53300", readOnlyState]);
+/** SQLSTATEs after which the caller gets a 503: the above, cancelled statement, lock and idle time-outs, no disk or memory. */
+const unavailableStates = new Set([...transientStates, "57014", "55P03", "25P03", "25P04", "53100", "53200", "53400"]);
 /** Error codes of the driver and of the system for a connection that is not there. */
 const connectionCodes = new Set([
   "CONNECT_TIMEOUT",
@@ -38,6 +30,11 @@ const connectionCodes = new Set([
 
 function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "";
+}
+
+/** Returns whether a server has refused a write because it takes none. */
+export function isReadOnly(error: unknown): boolean {
+  return codeOf(error) === readOnlyState;
 }
 
 /** Returns whether a database error is temporary, so that a retry within seconds may succeed. */

@@ -65,6 +65,11 @@ export class Connections {
     }, silentMs).unref();
   }
 
+  /** Closes all connections: the server is not the one to be asked any more. */
+  closeAll(): void {
+    for (const socket of this.#received.keys()) socket.destroy();
+  }
+
   #closeSilent(silentMs: number): void {
     this.#sample();
     const since = performance.now() - silentMs;

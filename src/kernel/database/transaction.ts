@@ -56,7 +56,8 @@ async function withLimit<T>(
     return result;
   }) as Promise<T>;
   run
-    .catch(() => {}) // The caller gets the error below; after the limit it no longer waits.
+    // The caller gets the error below; after the limit it no longer waits.
+    .catch((error) => pool?.noteError(error))
     .finally(() => {
       if (pool !== undefined) pool.use.transactions -= 1;
     });

@@ -1,27 +1,70 @@
 import { Elysia } from "elysia";
 import { within } from "../async/wait.ts";
 import type { Ctx } from "../context.ts";
-import { readinessTimeoutMs } from "../limits.ts";
+import { readinessAwayMs, readinessTimeoutMs, readinessWaitMs } from "../limits.ts";
+
+/** What a store is for this process: `read_only` is a Postgres that takes no writes. */
+type StoreState = "ok" | "unavailable" | "read_only";
+
+/** What a draining process says of itself, instead of what its stores are. */
+export const drainingBody = { status: "draining" } as const;
 
 /**
- * `/healthz`: the process lives. `/readyz`: each service that it depends on, by name, and whether
- * it is reachable. Without the relay turns go on and lose their live text only, so that is no
- * reason to send requests elsewhere.
+ * `/healthz`: the process lives. `/readyz`: it can serve. Each service that it depends on stands in the
+ * body, and whether it is reachable. All processes lose Postgres at the same moment, and requests wait for it:
+ * a balancer that sent none for that reason would refuse what would have been served. So only after
+ * `readinessAwayMs` without Postgres the status is 503. Without the relay turns go on and lose their live text only.
  */
 export function healthRoutes(ctx: Ctx) {
+  const database = new StoreProbe(async () => ((await takesWrites(ctx)) ? "ok" : "read_only"));
+  const relay = new StoreProbe(async () => {
+    await ctx.relay.ping();
+    return "ok";
+  });
   return new Elysia()
     .get("/healthz", () => Response.json({ status: "ok" }))
     .get("/readyz", async () => {
-      const [database, relay] = await Promise.all([probe(() => ctx.probeSql`select 1`), probe(() => ctx.relay.ping())]);
-      const status = database === "ok" && relay === "ok" ? "ready" : "degraded";
-      return Response.json({ status, checks: { database, relay } }, { status: database === "ok" ? 200 : 503 });
+      const checks = { database: await database.state(), relay: await relay.state() };
+      const status = checks.database === "ok" && checks.relay === "ok" ? "ready" : "degraded";
+      return Response.json({ status, checks }, { status: database.awayMs > readinessAwayMs ? 503 : 200 });
     });
 }
 
-async function probe(ask: () => PromiseLike<unknown>): Promise<"ok" | "unavailable"> {
-  const result = Promise.resolve(ask()).then(
-    () => "ok" as const,
-    () => "unavailable" as const,
-  );
-  return await within(result, readinessTimeoutMs, () => "unavailable" as const);
+async function takesWrites({ probeSql }: Ctx): Promise<boolean> {
+  const [row] = await probeSql<{ readOnly: boolean }[]>`
+    select /* health.ready */ pg_is_in_recovery() or current_setting('transaction_read_only')::bool as read_only`;
+  return row?.readOnly === false;
+}
+
+/** Asks how a store is, one question at a time, for all who want to know. */
+class StoreProbe {
+  readonly #ask: () => Promise<StoreState>;
+  #asking: Promise<StoreState> | null = null;
+  #awaySinceMs: number | null = null;
+
+  constructor(ask: () => Promise<StoreState>) {
+    this.#ask = ask;
+  }
+
+  /** How long the store has been away, as far as anyone asked; 0 where it is there. */
+  get awayMs(): number {
+    return this.#awaySinceMs === null ? 0 : performance.now() - this.#awaySinceMs;
+  }
+
+  /** Returns how it is. One that takes longer than `readinessWaitMs` is away: balancers give a probe little time. */
+  async state(): Promise<StoreState> {
+    this.#asking ??= this.#answer().finally(() => {
+      this.#asking = null;
+    });
+    const state = await within(this.#asking, readinessWaitMs, () => "unavailable" as const);
+    if (state !== "ok") this.#awaySinceMs ??= performance.now();
+    return state;
+  }
+
+  async #answer(): Promise<StoreState> {
+    const asked = this.#ask().catch(() => "unavailable" as const);
+    const state = await within(asked, readinessTimeoutMs, () => "unavailable" as const);
+    if (state === "ok") this.#awaySinceMs = null;
+    return state;
+  }
 }

@@ -2,7 +2,7 @@ import postgres from "postgres";
 import { sleep } from "../../kernel/async/wait.ts";
 import { camelCaseColumns, type Sql, withLongStartup } from "../../kernel/database/client.ts";
 import { withDeadline } from "../../kernel/database/deadline.ts";
-import { isTransient } from "../../kernel/database/failure.ts";
+import { isReadOnly, isTransient } from "../../kernel/database/failure.ts";
 import { plainlyEnding } from "../../kernel/database/socket.ts";
 import { type IdOf, newId } from "../../kernel/ids.ts";
 import { databaseWaitMs, lockWaitMs, workerBeatMs, workerDeadMs } from "../../kernel/limits.ts";
@@ -302,6 +302,7 @@ export class Actor {
       await this.#beat();
     } catch (error) {
       this.#log.warn({ err: error }, "the worker could not beat");
+      if (isReadOnly(error)) this.#reopen();
     } finally {
       if (this.#beatSince === since) this.#beatSince = null;
     }
