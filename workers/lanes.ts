@@ -26,7 +26,7 @@ export const laneNames = jobNames.filter((name) => name !== "turn");
 
 /**
  * Runs each kind of job but turns in slots of its own, which tenants share (`Lane`), so that no kind and
- * no tenant holds up another (docs/architecture.md, "Lanes"). A job without a slot is parked.
+ * no tenant holds up another (docs/workers.md, "Lanes"). A job without a slot is parked.
  */
 export class Lanes {
   readonly #sql: Sql;

@@ -39,7 +39,7 @@ interface StandWatchOptions {
 /**
  * Has a thread of its own watch the event loop of this process, because nothing else of the process runs while it stands in a
  * turn. The thread notes that turn in Postgres before the worker is ended from outside, so that the turn is not given to another worker, which
- * would stand as well (docs/architecture.md, "Dead and frozen workers"). A process that the system has stopped stops the thread too,
+ * would stand as well (docs/workers.md, "Dead and frozen workers"). A process that the system has stopped stops the thread too,
  * and blames nobody. Returns what ends the watch.
  */
 export function watchForStanding({ databaseUrl, workerId, frozenMs, log, onStood }: StandWatchOptions): () => void {

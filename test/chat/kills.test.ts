@@ -3,7 +3,7 @@ import { eventually } from "../harness/harness.ts";
 import { type Client, type Installation, sharedRedisUrl, startInstallation } from "../harness/processes.ts";
 import { type SlackBot, SlackServer, slackEvent, slackRequest } from "../servers/slack.ts";
 
-/** What a lost worker leaves is noticed within this (docs/architecture.md, "Dead and frozen workers"). */
+/** What a lost worker leaves is noticed within this (docs/workers.md, "Dead and frozen workers"). */
 const limitMs = 10_000;
 const post = "/api/chat.postMessage";
 

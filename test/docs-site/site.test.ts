@@ -75,7 +75,7 @@ describe("the site of this repository", () => {
     const parts: { url: string; text: string }[] = JSON.parse(String(files.get("search.json")));
     expect(parts.length).toBeGreaterThan(200);
     expect(new Set(parts.map(({ url }) => url)).size).toBe(parts.length);
-    const slots = parts.find(({ url }) => url === "/docs/architecture#slots");
+    const slots = parts.find(({ url }) => url === "/docs/workers#slots");
     expect(slots?.text).toContain("WORKER_CONCURRENCY");
   });
 });

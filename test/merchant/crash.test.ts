@@ -5,7 +5,7 @@ import type { WorkProcess } from "../harness/service-process.ts";
 import { hasShown } from "../harness/turn-checks.ts";
 import { PolarServer } from "../servers/polar.ts";
 
-/** A dead worker's sends have been given up within this, like its turns (docs/architecture.md, "Dead and frozen workers"). */
+/** A dead worker's sends have been given up within this, like its turns (docs/workers.md, "Dead and frozen workers"). */
 const limitMs = 10_000;
 const ingest = "/v1/events/ingest";
 

@@ -26,7 +26,7 @@ const askAgainMs = 250;
 
 /**
  * Yields all events of a turn log as SSE text, from event `from` on, each once, until its
- * end (docs/architecture.md, "What a reader sees"). Event 0 is `start`, made here from the turn's
+ * end (docs/relay.md, "What a reader sees"). Event 0 is `start`, made here from the turn's
  * row: a turn that is run again has written nothing yet, so every follower sees
  * one `start`, and no attempt writes its own.
  *

@@ -12,7 +12,7 @@ import { addTurnJob, removeSpentJobs, spentTurnJobs } from "../state/turn-job.ts
 import { findOrphans, type OrphanRow, recoverOrphan } from "./orphans.ts";
 
 /**
- * Recovers turns whose worker is lost (docs/architecture.md, "The reaper"). One worker
+ * Recovers turns whose worker is lost (docs/workers.md, "The reaper"). One worker
  * process at a time runs it (`kernel/queue/lease.ts`); all its updates are guarded, so any
  * number may. Each scan has seven parts:
  *

@@ -51,7 +51,7 @@ export const cancelChannel = "parley_cancel";
  * Holds the sessions of a worker process: one connection with the advisory locks
  * of all sessions whose turns run here, and the worker's beat (its heartbeat). The
  * locks end with the process; the beat tells a frozen process from a busy one
- * (docs/architecture.md, "One turn at a time" and "Dead and frozen workers").
+ * (docs/architecture.md, "One turn at a time" and docs/workers.md, "Dead and frozen workers").
  */
 export class Actor {
   readonly workerId = newId("worker");

@@ -16,7 +16,7 @@ interface CheckpointedClaim {
 
 /**
  * The checkpoints of a claim: one is written after each step that another model call follows,
- * once readers have all of that step (docs/architecture.md, "Going on"). A turn of one step
+ * once readers have all of that step (docs/workers.md, "Going on"). A turn of one step
  * costs none.
  */
 export class ClaimCheckpoints {

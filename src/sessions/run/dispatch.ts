@@ -22,7 +22,7 @@ const fruitlessPauseMs = 25;
 const lockedPauseMs = 50;
 
 /**
- * Decides which turn a slot of this worker goes to (docs/architecture.md, "Slots"). A job
+ * Decides which turn a slot of this worker goes to (docs/workers.md, "Slots"). A job
  * whose tenant may take a slot is claimed and run at once. Any other turn is parked: its row
  * waits, its job is done, and whichever worker has a slot for its tenant picks it. A worker
  * picks when a slot gets free, when a parked turn is announced, and with its beat, and only

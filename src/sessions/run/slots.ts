@@ -15,9 +15,9 @@ const rememberedMax = 10_000;
 const capacityWithBeyond = 4;
 
 /**
- * The slots of a worker, shared by rule and not by order of arrival (docs/architecture.md,
- * "Slots"). A tenant that holds none may take any free slot. One that holds some may take
- * another while what it would hold is at most `heldPerFree` times its weight times what would
+ * The slots of a worker, shared by rule and not by order of arrival (docs/workers.md, "Slots").
+ * A tenant that holds none may take any free slot. One that holds some may take another while
+ * what it would hold is at most `heldPerFree` times its weight times what would
  * stay free: dynamic thresholds, as in shared packet buffers. So a tenant alone uses four
  * fifths, and there is a free slot for whoever comes next. Several tenants can still hold
  * all slots of a small worker between them: then a tenant that holds none gets one of a few

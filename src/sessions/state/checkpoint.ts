@@ -9,7 +9,7 @@ import type { TurnRecord } from "./turn-step.ts";
 /**
  * Checkpoints: what a turn has said and done in each completed step after which the model is
  * called again. When its worker is lost, the turn goes on from the last one
- * (docs/architecture.md, "Going on").
+ * (docs/workers.md, "Going on").
  */
 
 /** The claim that has completed a step. */

@@ -22,7 +22,7 @@ import {
 } from "../../harness/turn-checks.ts";
 
 /**
- * A dead worker's turns have ended or run again within 10 s (docs/architecture.md, "Dead and frozen workers"), which
+ * A dead worker's turns have ended or run again within 10 s (docs/workers.md, "Dead and frozen workers"), which
  * a busy machine may double. One whose death was only noticed as a frozen worker is takes 30 s.
  */
 const limitMs = 20_000;
