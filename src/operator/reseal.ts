@@ -5,7 +5,7 @@ import { findEncryptionKey } from "../roles/encryption-key.ts";
 import { type Command, jsonOption, UsageError, withOptions } from "./command.ts";
 import { type SealedColumn, sealedColumns } from "./sealed-columns.ts";
 
-/** What the command line takes (docs/operating.md, "Changing the encryption key"). */
+/** What the command line takes (docs/stored-data.md, "Changing the encryption key"). */
 export const resealUsage = "reseal [--json]\n";
 
 /** Rows that one step looks at, and seals at most. */

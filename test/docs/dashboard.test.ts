@@ -26,7 +26,7 @@ const text =
   (await (await createOperatorApp(h.ctx)(new Request("http://parley.test/metrics"))).text()) +
   (await new QueueGauges(h.sql, { tellTenants: true }).text());
 
-describe.skipIf(!inProcess)("docs/grafana.json and docs/operating.md", () => {
+describe.skipIf(!inProcess)("docs/grafana.json and docs/watching.md", () => {
   /** The metric that a series belongs to. */
   const metricOf = (series: string) =>
     metricsOf(text).includes(series) ? series : series.replace(/_(bucket|sum|count)$/, "");
@@ -41,7 +41,7 @@ describe.skipIf(!inProcess)("docs/grafana.json and docs/operating.md", () => {
     expect(ours.length).toBeGreaterThan(15);
     const shown = new Set([...named].map(metricOf));
     expect(ours.filter((name) => !shown.has(name))).toEqual([]);
-    const explained = read("docs/operating.md");
+    const explained = read("docs/watching.md");
     expect(ours.filter((name) => !explained.includes(`\`${name}\``))).toEqual([]);
     const told = explained.match(/`parley_\w+`/g) ?? [];
     expect(told.filter((name) => !ours.includes(name.slice(1, -1)))).toEqual([]);

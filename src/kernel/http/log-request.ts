@@ -11,7 +11,7 @@ interface ServedRequest {
 }
 
 /**
- * Writes the one line that each request leaves in the log (docs/operating.md, "Logs"), with its
+ * Writes the one line that each request leaves in the log (docs/watching.md, "Logs"), with its
  * route and not its path. A read that succeeded, such as a monitor's, is `debug`.
  */
 export function logRequest(log: Logger, { request, status, tenantId, startedAtMs }: ServedRequest): void {

@@ -6,7 +6,7 @@ import { QueueGauges } from "../queue/gauges.ts";
 import { digest } from "../seal.ts";
 import { measureProcess, registry } from "../telemetry/metrics.ts";
 
-/** `/metrics`, in Prometheus' text (docs/operating.md). With `METRICS_TOKEN` it takes that bearer and no other credential. */
+/** `/metrics`, in Prometheus' text (docs/watching.md). With `METRICS_TOKEN` it takes that bearer and no other credential. */
 export function metricsRoutes(ctx: Ctx) {
   measureProcess();
   const gauges = new QueueGauges(ctx.sql, { tellTenants: ctx.config.metricsToken !== null });
