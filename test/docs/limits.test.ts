@@ -1,10 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { agentsPerTenantMax } from "../../src/agents/schema.ts";
 import { apiKeysPerTenantMax } from "../../src/apikeys/schema.ts";
 import {
   chatConnectionsPerTenantMax,
   chatTextCharactersMax,
+  eventsKeepHours,
   webhookBytesMax,
   webhooksPerSecondMax,
 } from "../../src/chat/schema.ts";
@@ -53,7 +54,7 @@ import {
 } from "../../src/skills/schema.ts";
 import { tasksPerTenantMax } from "../../src/tasks/schema.ts";
 import { usageRangeDaysMax } from "../../src/usage/schema.ts";
-import { webhooksPerTenantMax } from "../../src/webhooks/schema.ts";
+import * as webhooks from "../../src/webhooks/schema.ts";
 import * as workspaces from "../../src/workspaces/limits.ts";
 import { inRepository } from "../harness/repository.ts";
 
@@ -79,7 +80,7 @@ const constantsByRow: Readonly<Record<string, Readonly<Record<string, number>>>>
   tasks: { tasksPerTenantMax },
   "sessions of the console": { pageSessionsMax, sessionHoursMax },
   "sign-in link": { linkMinutes },
-  webhooks: { webhooksPerTenantMax },
+  webhooks: { webhooksPerTenantMax: webhooks.webhooksPerTenantMax },
   "reason of a decision": { approvalReasonCharactersMax },
   usage: { usageRangeDaysMax, summaryDaysMax },
   "queued turns of a tenant": { queuedTurnsDefault: shared.queuedTurnsDefault },
@@ -144,6 +145,47 @@ const constantsByRow: Readonly<Record<string, Readonly<Record<string, number>>>>
   cursor: pick("cursorLengthMax"),
 };
 
+/** Rows of docs/webhooks.md, under "Limits of webhooks", in the same way. */
+const webhookRows: Readonly<Record<string, Readonly<Record<string, number>>>> = {
+  "webhooks of a tenant": { webhooksPerTenantMax: webhooks.webhooksPerTenantMax },
+  "a response's status": { attemptTimeoutMs: webhooks.attemptTimeoutMs },
+  "a response's body": { receiptBytesMax: webhooks.receiptBytesMax, receiptBodyMs: webhooks.receiptBodyMs },
+  "deliveries to one webhook": { sendsAtOnceMax: webhooks.sendsAtOnceMax },
+  "attempts that a delivery shows": { attemptsKeptMax: webhooks.attemptsKeptMax },
+  "deliveries kept": {
+    deliveriesKeptDays: webhooks.deliveriesKeptDays,
+    deliveriesPerWebhookMax: webhooks.deliveriesPerWebhookMax,
+  },
+  "secret before a rotation": { secretOverlapHours: webhooks.secretOverlapHours },
+};
+
+/**
+ * Sizes and long times that stand on another page than docs/configuration.md, because that page owns them: with the
+ * constant where it is one that can be read here, else with whose it is.
+ */
+const ownedElsewhere: Readonly<Record<string, Readonly<Record<string, readonly [string, number] | string>>>> = {
+  "docs/webhooks.md": {
+    "6 hours": ["attemptPauseMaxMs", webhooks.attemptPauseMaxMs],
+    "7 days": ["deliveriesKeptDays", webhooks.deliveriesKeptDays],
+    "16 KiB": ["receiptBytesMax", webhooks.receiptBytesMax],
+    "24 hours": ["secretOverlapHours", webhooks.secretOverlapHours],
+    "72 hours": ["retryForHours", webhooks.retryForHours],
+  },
+  "docs/stored-data.md": {
+    "72 hours": ["eventsKeepHours", eventsKeepHours],
+    "24 hours": ["idempotencyKeepHours", shared.idempotencyKeepHours],
+    "7 days": "counts of a day's turns",
+    "90 days": "dead letters",
+  },
+  "docs/watching.md": { "64 Ki": "characters of an attribute of a span", "16 Ki": "characters of a text in it" },
+  "docs/decisions/mcp-sign-in.md": { "10 minutes": ["signInMinutes", mcp.signInMinutes] },
+  "docs/decisions/agents.md": { "15 minutes": "a signed URL of a picture" },
+  "docs/decisions/requests.md": { "16 KiB": "headers, as the runtime has it" },
+  "docs/deployment.md": { "16 MiB": "what a proxy should let through" },
+  "docs/testing.md": { "128 MiB": "the disk of a fault" },
+  "docs/workers.md": { "4 hours": "graphile-worker's own" },
+};
+
 function pick(...names: readonly (keyof typeof shared)[]): Record<string, number> {
   const all = { ...shared };
   return Object.fromEntries(names.map((name) => [name, all[name]]));
@@ -172,24 +214,72 @@ function spellings(name: string, value: number): string[] {
   }
 }
 
-const page = readFileSync(inRepository("docs/configuration.md"), "utf8");
-const [, section = ""] = /^## Limits$([\s\S]*)/m.exec(page) ?? [];
-const rows = section.split("\n").filter((line) => line.startsWith("| "));
+const read = (path: string) => readFileSync(inRepository(path), "utf8");
+
+/** The rows of a page's tables below a heading. */
+function rowsOf(path: string, heading: string): readonly string[] {
+  const [, section = ""] = new RegExp(`^## ${heading}$([\\s\\S]*)`, "m").exec(read(path)) ?? [];
+  return section.split("\n").filter((line) => line.startsWith("| "));
+}
 
 /** The row that begins so; where several do, the one that begins with nothing else. */
-function rowOf(start: string): string {
+function rowOf(rows: readonly string[], start: string): string {
   const found = rows.filter((row) => row.startsWith(`| ${start}`));
   return found.find((row) => row.startsWith(`| ${start} |`)) ?? found[0] ?? "";
 }
 
+function expectSaid(row: string, constants: Readonly<Record<string, number>>): void {
+  expect(row).not.toBe("");
+  for (const [name, value] of Object.entries(constants)) {
+    const isSaid = spellings(name, value).some((text) => new RegExp(`(?<![\\d,.])${text}(?![\\d]|,\\d)`).test(row));
+    expect([name, value, isSaid ? "is said" : row]).toEqual([name, value, "is said"]);
+  }
+}
+
+/** A size, or a time that is longer than any wait. */
+const numberWithUnit = /(?<![\d,.])\d[\d,.]* (?:[KMG]iB|[KM]i|hours|days|minutes)\b/g;
+/** The changelog tells what was, and the limits are what the others link to. */
+const notHeld = ["docs/changelog.md", "docs/configuration.md"];
+
+/** Numbers of a page that it does not own, in lines that do not lead to the page that does. */
+function strayNumbers(path: string, text: string): string[] {
+  const lines = text.split("\n").filter((line) => !/\]\([\w./]*configuration\.md/.test(line));
+  const found = lines.flatMap((line) => line.match(numberWithUnit) ?? []);
+  return [...new Set(found)].filter((number) => ownedElsewhere[path]?.[number] === undefined);
+}
+
+const pages = readdirSync(inRepository("docs"), { recursive: true, encoding: "utf8" })
+  .filter((name) => name.endsWith(".md"))
+  .map((name) => `docs/${name}`)
+  .concat("README.md")
+  .filter((path) => !notHeld.includes(path));
+
 describe("the limits of docs/configuration.md", () => {
-  test.each(Object.entries(constantsByRow))("%s", (start, constants) => {
-    const row = rowOf(start);
-    expect(row).not.toBe("");
-    for (const [name, value] of Object.entries(constants)) {
-      const isSaid = spellings(name, value).some((text) => new RegExp(`(?<![\\d,.])${text}(?![\\d]|,\\d)`).test(row));
-      expect([name, value, isSaid ? "is said" : row]).toEqual([name, value, "is said"]);
+  const rows = rowsOf("docs/configuration.md", "Limits");
+  test.each(Object.entries(constantsByRow))("%s", (start, constants) => expectSaid(rowOf(rows, start), constants));
+});
+
+describe("the limits of docs/webhooks.md", () => {
+  const rows = rowsOf("docs/webhooks.md", "Limits of webhooks");
+  test.each(Object.entries(webhookRows))("%s", (start, constants) => expectSaid(rowOf(rows, start), constants));
+});
+
+describe("numbers with a unit", () => {
+  test.each(pages)("%s owns its sizes and long times, or leads to the page that does", (path) => {
+    expect(strayNumbers(path, read(path))).toEqual([]);
+  });
+
+  test.each(Object.entries(ownedElsewhere))("%s has those that it owns, as they are", (path, numbers) => {
+    const text = read(path);
+    for (const [number, owner] of Object.entries(numbers)) {
+      expect([path, text.match(numberWithUnit) ?? []]).toEqual([path, expect.arrayContaining([number])]);
+      if (typeof owner !== "string") expect(spellings(...owner)).toContain(number);
     }
+  });
+
+  test("a stray one would be seen", () => {
+    expect(strayNumbers("docs/a.md", "At most 16 MiB, for 72 hours.")).toEqual(["16 MiB", "72 hours"]);
+    expect(strayNumbers("docs/a.md", "At most 16 MiB ([limits](configuration.md#limits)).")).toEqual([]);
   });
 
   test("another number would be seen", () => {
