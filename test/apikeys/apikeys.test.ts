@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { useService } from "../harness/fixture.ts";
 import type { TestTenant } from "../harness/harness.ts";
+import { expectSameError } from "../harness/status-and-code.ts";
 
 let t: TestTenant;
 const h = await useService();
@@ -97,10 +98,9 @@ describe("DELETE /v1/apikeys/:id", () => {
     const tenant = await h.tenant();
     const made = await tenant.call("POST", "/v1/apikeys", { body: { name: "x" } });
     const stranger = await h.tenant();
-    const strip = (body: { error: object }) => ({ ...body.error, requestId: "" });
     const foreign = await stranger.call("DELETE", `/v1/apikeys/${made.body.apiKey.id}`);
     const missing = await stranger.call("DELETE", `/v1/apikeys/ak_${"0".repeat(24)}`);
-    expect([foreign.status, strip(foreign.body)]).toEqual([missing.status, strip(missing.body)]);
+    expectSameError(foreign, missing);
     expect(missing.status).toBe(404);
     expect((await tenant.call("DELETE", "/v1/apikeys/nope")).status).toBe(400);
     expect((await tenant.call("DELETE", `/v1/apikeys/${made.body.apiKey.id}`)).status).toBe(204);

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { deleteTenant } from "../../src/tenants/purge.ts";
 import { useChat } from "../harness/chat-fixture.ts";
 import { eventually } from "../harness/harness.ts";
+import { expectSameError } from "../harness/status-and-code.ts";
 
 const fixture = await useChat();
 const { t, agentId } = await fixture.tenant();
@@ -276,7 +277,7 @@ describe("isolation and deletion", () => {
       const foreign = await stranger.call(method, `${path}/${rest}`, { body });
       const gone = await t.call(method, `${path}/${rest.replace(connection.id, missing)}`, { body });
       expect([foreign.status, foreign.body.error.code]).toEqual([404, "not_found"]);
-      expect({ ...foreign.body.error, requestId: "" }).toEqual({ ...gone.body.error, requestId: "" });
+      expectSameError(foreign, gone);
     }
     for (const [method, rest, body] of attempts("cc_nope"))
       expect((await t.call(method, `${path}/${rest}`, { body })).status).toBe(400);

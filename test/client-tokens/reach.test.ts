@@ -3,7 +3,7 @@ import { makeClientToken } from "../harness/client-tokens.ts";
 import { useAgent } from "../harness/fixture.ts";
 import { type ApiResponse, eventually, type TestTenant } from "../harness/harness.ts";
 import { makeAgent, userMessage } from "../harness/seed.ts";
-import { statusAndCode } from "../harness/status-and-code.ts";
+import { expectSameError, statusAndCode } from "../harness/status-and-code.ts";
 import { play, script, sessionPath } from "../harness/turns.ts";
 
 const locate = { name: "locate", description: "Where the user is.", inputSchema: { type: "object" as const } };
@@ -229,15 +229,13 @@ describe("what is not the token's", () => {
     ];
   }
 
-  const plain = ({ status, body }: ApiResponse) => [status, { ...body.error, requestId: "" }];
-
   async function expectMissing(holder: { readonly call: TestTenant["call"] }, path: string): Promise<void> {
     const gone = `${path.slice(0, path.lastIndexOf("/"))}/ss_${"0".repeat(24)}`;
     for (const [place, [method, url, body]] of requestsFor(path).entries()) {
       const [, missingUrl] = requestsFor(gone)[place] as readonly [string, string];
       const response = await holder.call(method, url, { body });
       expect([method, url, ...statusAndCode(response)]).toEqual([method, url, ...missing]);
-      expect(plain(response)).toEqual(plain(await t.call(method, missingUrl, { body })));
+      expectSameError(response, await t.call(method, missingUrl, { body }));
     }
   }
 

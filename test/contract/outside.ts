@@ -1,5 +1,6 @@
 import type { MerchantConnectionCreate } from "parley/client";
 import { newId } from "../../src/kernel/ids.ts";
+import { insertUsageEvent } from "../harness/seed.ts";
 import { freshName, type Scene } from "./scene.ts";
 
 /** What a scene has at the chat platforms, the billing provider and the receiver of webhooks. */
@@ -99,27 +100,7 @@ export async function newBinding(s: Scene, fields: object = {}): Promise<string>
 export async function newEvent(s: Scene, fields: Record<string, unknown> = {}): Promise<string> {
   const { connection } = await s.parley.merchantConnection.get();
   const connectionId = connection?.id ?? (await newMerchant(s));
-  const row = {
-    id: newId("merchantEvent"),
-    tenant_id: s.t.id,
-    connection_id: connectionId,
-    provider: "billing_a",
-    turn_id: newId("turn"),
-    user_id: "anna",
-    customer_id: "customer-1",
-    agent_id: newId("agent"),
-    session_id: newId("session"),
-    model: "simulated/model",
-    model_provider: "custom",
-    input_tokens: 30,
-    output_tokens: 7,
-    turn_status: "succeeded",
-    started_at: new Date(),
-    status: "failed",
-    ...fields,
-  };
-  await s.sql`insert into merchant_events ${s.sql(row as never)}`;
-  return row.id;
+  return insertUsageEvent(s.sql, { tenant_id: s.t.id, connection_id: connectionId, status: "failed", ...fields });
 }
 
 /** The body of a webhook whose receiver takes everything. */

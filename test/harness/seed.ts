@@ -1,4 +1,5 @@
 import type { AgentCreate, Provider, ProviderCreate } from "parley/client";
+import type { AnySql } from "../../src/kernel/database/client.ts";
 import { type IdOf, newId } from "../../src/kernel/ids.ts";
 import type { Harness, TestTenant } from "./harness.ts";
 
@@ -64,4 +65,29 @@ export async function fillMemories(h: Harness, t: TestTenant, agent: string, cou
       now() - interval '1 hour' + made.place * interval '1 second', now() - interval '1 hour' + made.place * interval '1 second'
     from unnest(${ids}::text[]) with ordinality as made (id, place)`;
   return ids;
+}
+
+/** An event of usage as it stands in the ledger; `fields` are columns. Returns its id. */
+export async function insertUsageEvent(
+  sql: AnySql,
+  fields: { readonly tenant_id: string; readonly connection_id: string; readonly [column: string]: unknown },
+): Promise<string> {
+  const row = {
+    id: newId("merchantEvent"),
+    provider: "billing_a",
+    turn_id: newId("turn"),
+    user_id: "anna",
+    customer_id: "customer-1",
+    agent_id: newId("agent"),
+    session_id: newId("session"),
+    model: "simulated/model",
+    model_provider: "custom",
+    input_tokens: 30,
+    output_tokens: 7,
+    turn_status: "succeeded",
+    started_at: new Date(),
+    ...fields,
+  };
+  await sql`insert into merchant_events ${sql(row as never)}`;
+  return row.id;
 }

@@ -1,7 +1,6 @@
-import { expect } from "bun:test";
 import type { AgentCreate, Skill } from "parley/client";
 import { form, skillMd } from "./archives.ts";
-import type { ApiResponse, CallOptions, TestTenant } from "./harness.ts";
+import type { CallOptions, TestTenant } from "./harness.ts";
 
 export const mib = 1024 * 1024;
 export const forms = ["a", "b"] as const;
@@ -12,11 +11,6 @@ export const octets = { "content-type": "application/octet-stream" };
 let made = 0;
 /** A name that no other skill or agent of the test has. */
 export const name = () => `skill ${++made}`;
-
-export function sameFor(one: ApiResponse, other: ApiResponse): void {
-  const strip = (response: ApiResponse) => [response.status, { ...response.body.error, requestId: "" }];
-  expect(strip(one)).toEqual(strip(other));
-}
 
 /** The code of a cause in a form: form A calls all of these `invalid_request`. */
 export const codeIn = (formName: "a" | "b", code: string) => (formName === "a" ? "invalid_request" : code);

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { injectedMemories } from "../../src/memories/inject.ts";
-import type { ApiResponse } from "../harness/harness.ts";
 import { useMemories } from "../harness/memory-fixture.ts";
 import { fillMemories } from "../harness/seed.ts";
-import { statusAndCode } from "../harness/status-and-code.ts";
+import { expectSameError, statusAndCode } from "../harness/status-and-code.ts";
 
 const { h, t, agentId, freshAgent, save } = await useMemories();
 const base = `/v1/agents/${agentId}/memories`;
@@ -12,11 +11,6 @@ const missingAgent = `ag_${"0".repeat(24)}`;
 const missingMemory = `mem_${"0".repeat(24)}`;
 const forms = ["a", "b"] as const;
 const invalidCode = { a: "invalid_request", b: "validation_failed" };
-
-function sameFor(one: ApiResponse, other: ApiResponse): void {
-  const strip = (response: ApiResponse) => [response.status, { ...response.body.error, requestId: "" }];
-  expect(strip(one)).toEqual(strip(other));
-}
 
 /** Texts of the agent's memories that a search finds. */
 async function find(agent: string, search: string): Promise<string[]> {
@@ -84,7 +78,7 @@ describe("POST /v1/agents/:agentId/memories", () => {
       const options = { body: { text: "x" }, form };
       const missing = await t.call("POST", `/v1/agents/${missingAgent}/memories`, options);
       expect(statusAndCode(missing)).toEqual([404, "not_found"]);
-      sameFor(await stranger.call("POST", base, options), missing);
+      expectSameError(await stranger.call("POST", base, options), missing);
       expect(statusAndCode(await t.call("POST", "/v1/agents/ag_x/memories", options))).toEqual([
         400,
         invalidCode[form],
@@ -288,9 +282,9 @@ describe("/v1/agents/:agentId/memories/:memoryId", () => {
         const options = method === "PATCH" ? { body: { text: "x" }, form } : { form };
         const missing = await t.call(method, `${base}/${missingMemory}`, options);
         expect(statusAndCode(missing)).toEqual([404, "not_found"]);
-        sameFor(await stranger.call(method, `${base}/${memory.id}`, options), missing);
-        sameFor(await t.call(method, `/v1/agents/${other}/memories/${memory.id}`, options), missing);
-        sameFor(await t.call(method, `/v1/agents/${missingAgent}/memories/${memory.id}`, options), missing);
+        expectSameError(await stranger.call(method, `${base}/${memory.id}`, options), missing);
+        expectSameError(await t.call(method, `/v1/agents/${other}/memories/${memory.id}`, options), missing);
+        expectSameError(await t.call(method, `/v1/agents/${missingAgent}/memories/${memory.id}`, options), missing);
         expect(statusAndCode(await t.call(method, `${base}/mem_x`, options))).toEqual([400, invalidCode[form]]);
       }
     expect((await t.call("GET", `${base}/${memory.id}`)).body).toEqual(memory);

@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import type { Form } from "../../src/kernel/errors.ts";
-import { newId } from "../../src/kernel/ids.ts";
 import { type UsageEventStatus, usageEventStatuses } from "../../src/merchant/schema.ts";
 import { claimDue, markLostEvents, recordReceipts } from "../../src/merchant/states.ts";
 import type { ApiResponse } from "../harness/harness.ts";
 import { type Merchant, useMerchants } from "../harness/merchant-fixture.ts";
-import { statusAndCode } from "../harness/status-and-code.ts";
+import { insertUsageEvent } from "../harness/seed.ts";
+import { expectSameError, statusAndCode } from "../harness/status-and-code.ts";
 
 const h = await useMerchants({ worker: false });
 beforeEach(() => h.polar.calm());
@@ -16,28 +16,14 @@ const missing = "mev_000000000000000000000000";
 const idsOf = ({ body }: ApiResponse) => body.events.map(({ id }: { id: string }) => id);
 
 /** Writes an event as it stands in the ledger. */
-async function insertEvent(m: Merchant, connectionId: string, fields: Record<string, unknown> = {}): Promise<string> {
-  const row = {
-    id: newId("merchantEvent"),
+function insertEvent(m: Merchant, connectionId: string, fields: Record<string, unknown> = {}): Promise<string> {
+  return insertUsageEvent(h.sql, {
     tenant_id: m.id,
     connection_id: connectionId,
-    provider: "billing_a",
-    turn_id: newId("turn"),
-    user_id: "anna",
-    customer_id: "customer-1",
     agent_id: m.agentId,
-    session_id: newId("session"),
-    model: "simulated/model",
-    model_provider: "custom",
-    input_tokens: 30,
-    output_tokens: 7,
-    turn_status: "succeeded",
-    started_at: new Date(),
     status: "pending",
     ...fields,
-  };
-  await h.sql`insert into merchant_events ${h.sql(row)}`;
-  return row.id;
+  });
 }
 
 const statusOf = async (m: Merchant, id: string) => {
@@ -174,7 +160,7 @@ describe("POST /v1/merchant-usage-events/:id/retry, /release, /discard", () => {
         const post = (id: string) => m.call("POST", `${root}/${id}/${action}`, { form });
         const [unknown, hidden] = [await post(missing), await post(foreign)];
         expect(statusAndCode(unknown)).toEqual([404, "not_found"]);
-        expect({ ...hidden.body.error, requestId: "" }).toEqual({ ...unknown.body.error, requestId: "" });
+        expectSameError(hidden, unknown);
         expect((await post("mev_1")).status).toBe(400);
         expect((await post(m.agentId)).status).toBe(400);
       }

@@ -3,7 +3,7 @@ import { ApiError } from "../../src/kernel/errors.ts";
 import { renderPrompt } from "../../src/prompts/render.ts";
 import { useTenant } from "../harness/fixture.ts";
 import type { ApiResponse, TestTenant } from "../harness/harness.ts";
-import { statusAndCode } from "../harness/status-and-code.ts";
+import { expectSameError, statusAndCode } from "../harness/status-and-code.ts";
 
 const { h, t } = await useTenant();
 
@@ -25,11 +25,6 @@ async function create(tenant: TestTenant, fields: Record<string, unknown> = {}) 
 
 function paths({ body: { error } }: ApiResponse): string[] {
   return error.details.issues.map((issue: { path: string }) => issue.path).sort();
-}
-
-function sameFor(one: ApiResponse, other: ApiResponse): void {
-  const strip = (response: ApiResponse) => [response.status, { ...response.body.error, requestId: "" }];
-  expect(strip(one)).toEqual(strip(other));
 }
 
 function templateOf(variables: number): string {
@@ -265,7 +260,7 @@ describe("GET, PATCH, DELETE /v1/prompts/:promptId", () => {
       for (const form of ["a", "b"] as const) {
         const foreign = await stranger.call(method, `/v1/prompts/${prompt.id}`, { ...options, form });
         const missing = await stranger.call(method, `/v1/prompts/${missingId}`, { ...options, form });
-        sameFor(foreign, missing);
+        expectSameError(foreign, missing);
         expect(statusAndCode(missing)).toEqual([404, "not_found"]);
         const malformed = await t.call(method, "/v1/prompts/prompt_x", { ...options, form });
         expect(statusAndCode(malformed)).toEqual([400, form === "a" ? "invalid_request" : "validation_failed"]);

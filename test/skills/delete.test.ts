@@ -5,8 +5,8 @@ import { agentPurges } from "../../workers/tasks.ts";
 import { form, skillMd, zip } from "../harness/archives.ts";
 import { useTenant } from "../harness/fixture.ts";
 import type { CallOptions } from "../harness/harness.ts";
-import { missingAgent, missingSkill, octets, sameFor, skillCalls } from "../harness/skill-calls.ts";
-import { statusAndCode } from "../harness/status-and-code.ts";
+import { missingAgent, missingSkill, octets, skillCalls } from "../harness/skill-calls.ts";
+import { expectSameError, statusAndCode } from "../harness/status-and-code.ts";
 
 const { h, t } = await useTenant();
 const skills = skillCalls(t);
@@ -27,7 +27,7 @@ describe("404 and isolation", () => {
     for (const [method, path, options] of ofAgent) {
       const missing = await t.call(method, `/v1/agents/${missingAgent}/skills${path}`, options);
       expect(statusAndCode(missing)).toEqual([404, "not_found"]);
-      sameFor(await stranger.call(method, `/v1/agents/${agentId}/skills${path}`, options), missing);
+      expectSameError(await stranger.call(method, `/v1/agents/${agentId}/skills${path}`, options), missing);
       expect(statusAndCode(await t.call(method, `/v1/agents/ag_x/skills${path}`, options))).toEqual([
         400,
         "validation_failed",
@@ -44,12 +44,12 @@ describe("404 and isolation", () => {
     for (const [method, path, options] of ofSkill) {
       const missing = await t.call(method, one(agentId, missingSkill) + path, options);
       expect(statusAndCode(missing)).toEqual([404, "skill_not_found"]);
-      sameFor(await t.call(method, one(other, skill.id) + path, options), missing);
+      expectSameError(await t.call(method, one(other, skill.id) + path, options), missing);
       const inA = await t.call(method, one(agentId, missingSkill) + path, { ...options, form: "a" });
       expect(statusAndCode(inA)).toEqual([404, "not_found"]);
       const noAgent = await t.call(method, one(missingAgent, skill.id) + path, options);
       expect(statusAndCode(noAgent)).toEqual([404, "not_found"]);
-      sameFor(await stranger.call(method, one(agentId, skill.id) + path, options), noAgent);
+      expectSameError(await stranger.call(method, one(agentId, skill.id) + path, options), noAgent);
       expect(statusAndCode(await t.call(method, one(agentId, "skill_x") + path, options))).toEqual([
         400,
         "validation_failed",

@@ -6,8 +6,8 @@ import { form, skillMd, tar, tarGz, zip } from "../harness/archives.ts";
 import { useTenant } from "../harness/fixture.ts";
 import { type CallOptions, eventually } from "../harness/harness.ts";
 import { startRole } from "../harness/process.ts";
-import { forms, mib, missingSkill, name, sameFor } from "../harness/skill-calls.ts";
-import { statusAndCode } from "../harness/status-and-code.ts";
+import { forms, mib, missingSkill, name } from "../harness/skill-calls.ts";
+import { expectSameError, statusAndCode } from "../harness/status-and-code.ts";
 
 const { h, t } = await useTenant({ worker: true });
 const folder = await mkdtemp(join(tmpdir(), "parley-skill-"));
@@ -249,7 +249,7 @@ describe("/v1/skills/:skillId", () => {
         const options = method === "PUT" ? { body: form({ file: archive() }), form: asked } : { form: asked };
         const missing = await stranger.call(method, `/v1/skills/${missingSkill}`, options);
         expect(statusAndCode(missing)).toEqual([404, "not_found"]);
-        sameFor(await stranger.call(method, `/v1/skills/${skill.id}`, options), missing);
+        expectSameError(await stranger.call(method, `/v1/skills/${skill.id}`, options), missing);
         expect(statusAndCode(await t.call(method, "/v1/skills/skill_x", options))[0]).toBe(400);
       }
     expect((await get(skill.id)).body).toEqual(skill);

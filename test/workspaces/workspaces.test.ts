@@ -3,7 +3,7 @@ import { fileBytesMax, filesDeletedAtOnceMax } from "../../src/workspaces/limits
 import { sandboxIdOf } from "../../src/workspaces/sandbox-id.ts";
 import { useTenant } from "../harness/fixture.ts";
 import { eventually } from "../harness/harness.ts";
-import { statusAndCode } from "../harness/status-and-code.ts";
+import { expectSameError, statusAndCode } from "../harness/status-and-code.ts";
 import { workspaceCalls } from "../harness/workspace-calls.ts";
 
 const { h, t } = await useTenant({ worker: true });
@@ -142,7 +142,7 @@ for (const kind of kinds) {
         const foreign = await call(method, `${path}/${id}`, body);
         const said = `There is no such ${/sandbox|workspace/.exec(path)?.[0]}.`;
         expect([...statusAndCode(missing), missing.body.error.message]).toEqual([404, kind.missing, said]);
-        expect({ ...foreign.body.error, requestId: "" }).toEqual({ ...missing.body.error, requestId: "" });
+        expectSameError(foreign, missing);
         const wrongPrefix = `${kind.prefix === "sb_" ? "ws_" : "sb_"}${unknown}`;
         for (const bad of ["x", wrongPrefix, `${kind.prefix}${unknown}0`])
           expect(statusAndCode(await call(method, `${path}/${bad}`, body))).toEqual([400, kind.invalid]);
