@@ -1,12 +1,20 @@
 import { clearTimeout, setImmediate, setTimeout } from "node:timers";
 import { Client, Pool } from "pg";
+import { addressOf } from "../src/kernel/database/address.ts";
 import { statementTimeoutMs } from "../src/kernel/database/client.ts";
 import { isReadOnly } from "../src/kernel/database/failure.ts";
+import { addressedSocket } from "../src/kernel/database/socket.ts";
 import { databaseWaitMs } from "../src/kernel/limits.ts";
 import type { Logger } from "../src/kernel/telemetry/log.ts";
 
 /** A connection that has not responded for so long is closed; the server has ended its statement before. A job that it fetched or ended meanwhile is found by the queue's scan for lost jobs. */
 const responseMs = databaseWaitMs;
+
+/** Where the queue is, and the name by which the reaper finds a worker's connections. */
+export interface QueueDatabase {
+  readonly databaseUrl: string;
+  readonly applicationName: string;
+}
 
 const settings = `set synchronous_commit = off; set statement_timeout = ${statementTimeoutMs}`;
 
@@ -17,9 +25,16 @@ const settings = `set synchronous_commit = off; set statement_timeout = ${statem
  * or delivery refuses to begin twice by its own row. Settings are made by a
  * statement, because a pooler may refuse them as start-up parameters.
  */
-export function openQueueConnections(connectionString: string, connectionsMax: number, log: Logger): Pool {
+export function openQueueConnections(
+  { databaseUrl, applicationName }: QueueDatabase,
+  connectionsMax: number,
+  log: Logger,
+): Pool {
+  const address = addressOf(databaseUrl);
   const pool = new Pool({
-    connectionString,
+    connectionString: address.url,
+    application_name: applicationName,
+    stream: () => addressedSocket(address),
     max: connectionsMax,
     connectionTimeoutMillis: databaseWaitMs,
     Client: BoundedClient,
@@ -56,6 +71,7 @@ class BoundedClient extends Client {
     this.#timer ??= setTimeout(() => this.#late(), responseMs).unref();
     if ((result as unknown) instanceof Promise)
       (result as Promise<unknown>).catch((error) => {
+        // Another host may be the primary by now, and is found when this one's connection has closed.
         if (isReadOnly(error)) (this as unknown as Connected).connection.stream.destroy();
       });
     return result;

@@ -13,11 +13,11 @@ import type { Sql } from "../src/kernel/database/client.ts";
 import { databaseWaitMs } from "../src/kernel/limits.ts";
 import type { Logger } from "../src/kernel/telemetry/log.ts";
 import { Bell, type BellOptions } from "./bell.ts";
-import { openQueueConnections } from "./queue-connections.ts";
+import { openQueueConnections, type QueueDatabase } from "./queue-connections.ts";
 
 /** What running the queue's jobs needs. */
 export interface QueueOptions {
-  readonly connectionString: string;
+  readonly database: QueueDatabase;
   readonly taskList: TaskList;
   /** Jobs at once. */
   readonly concurrency: number;
@@ -145,9 +145,9 @@ export class Queue {
   }
 
   async #run(): Promise<void> {
-    const { connectionString, connectionsMax, taskList, concurrency, fetchAtOnce, cronItems, log } = this.#options;
+    const { database, connectionsMax, taskList, concurrency, fetchAtOnce, cronItems, log } = this.#options;
     const pool: Pool = { name: "", runner: null, nudge: () => {}, listener: null, endedAtMs: null, held: new Set() };
-    const connections = openQueueConnections(connectionString, connectionsMax, log);
+    const connections = openQueueConnections(database, connectionsMax, log);
     const closeConnections = () => connections.end().catch((error) => this.#note(error));
     pool.runner = await run({
       pgPool: connections,

@@ -48,7 +48,7 @@ export async function startQueues(ctx: Ctx, { actor, dispatcher, databaseUrl }: 
   const names = { turns: [] as readonly string[], others: [] as readonly string[] };
   const start = (which: "turns" | "others", more: QueueSize) =>
     Queue.start({
-      connectionString: withName(databaseUrl, actor.applicationName),
+      database: { databaseUrl, applicationName: actor.applicationName },
       taskList: lists[which],
       cronItems: which === "turns" ? [] : cronItems,
       sql,
@@ -95,11 +95,4 @@ export async function startQueues(ctx: Ctx, { actor, dispatcher, databaseUrl }: 
   };
   actor.onListens(actor.listens);
   return { stop: async () => void (await Promise.all([turns.stop(), stopOthers()])) };
-}
-
-/** Returns the URL with an application name, by which the reaper finds a worker's connections. */
-function withName(databaseUrl: string, applicationName: string): string {
-  const url = new URL(databaseUrl);
-  url.searchParams.set("application_name", applicationName);
-  return url.href;
 }

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { apiKeyFault } from "./api-key-fault.ts";
+import { hostsOf } from "./database/address.ts";
 import { logLevels } from "./telemetry/log.ts";
 
 /** A configuration value that cannot be used. Its message names the variable; the process ends with it. */
@@ -123,7 +124,7 @@ export function readConfig(env: Environment = environment, defaults: ConfigDefau
     port: integer("PORT", text("PORT"), 8080, 0, 65_535),
     host: text("HOST") ?? "127.0.0.1",
     publicUrl: url("PUBLIC_URL", text("PUBLIC_URL"), ["http:", "https:"]),
-    databaseUrl: connectionUrl("DATABASE_URL", text("DATABASE_URL"), ["postgres:", "postgresql:"]),
+    databaseUrl: databaseUrl("DATABASE_URL", text("DATABASE_URL")),
     redisUrl: connectionUrl("REDIS_URL", text("REDIS_URL"), ["redis:", "rediss:"]),
     home: resolve(text("PARLEY_HOME") ?? ".parley"),
     encryptionKey: optional(text("ENCRYPTION_KEY"), (value) => readEncryptionKey(value)),
@@ -182,6 +183,13 @@ function connectionUrl(name: string, value: string | null, protocols: readonly s
   if (!protocols.includes(protocol))
     throw new ConfigError(`${name} must be a URL that starts with ${protocols.join("// or ")}//.`);
   return value;
+}
+
+function databaseUrl(name: string, value: string | null): string | null {
+  if (value === null || hostsOf(value) !== null) return value;
+  throw new ConfigError(
+    `${name} must be a URL such as postgres://user:password@host:5432/name; hosts are comma-separated.`,
+  );
 }
 
 /** Returns a sealing key, read from its base64; `name` is where it stands. Throws `ConfigError`. */

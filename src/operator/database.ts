@@ -1,12 +1,12 @@
-import postgres from "postgres";
 import { hasDatabase } from "../embedded/place.ts";
 import { startEmbeddedPostgres } from "../embedded/postgres.ts";
 import { sleep } from "../kernel/async/wait.ts";
 import type { Config } from "../kernel/config.ts";
 import { openDatabase, type Sql } from "../kernel/database/client.ts";
 import { migrate } from "../kernel/database/migrate.ts";
+import { openOneConnection } from "../kernel/database/one-connection.ts";
 import type { Logger } from "../kernel/telemetry/log.ts";
-import { checkDatabase, reach } from "../roles/database.ts";
+import { checkDatabase, reach, refuseReadOnly } from "../roles/database.ts";
 import { OperatorError, reasonOf } from "../roles/operator-error.ts";
 import { refuseTransactionPooler } from "../roles/pooler.ts";
 import { findRunning } from "../roles/running.ts";
@@ -37,7 +37,10 @@ export async function onDatabase<T>(config: Config, log: Logger, command: (sql: 
 export async function migrateDatabase(config: Config, log: Logger): Promise<void> {
   const { databaseUrl } = config;
   await using opened = new AsyncDisposableStack();
-  if (databaseUrl !== null) await reach(() => refuseTransactionPooler(databaseUrl));
+  if (databaseUrl !== null) {
+    await reach(() => refuseReadOnly(databaseUrl));
+    await reach(() => refuseTransactionPooler(databaseUrl));
+  }
   const applied =
     databaseUrl === null
       ? (await findHomesDatabase(config.home, log, opened)).applied
@@ -75,7 +78,7 @@ async function findHomesDatabase(
 
 /** Returns whether the announced database is there: a killed service leaves its announcement behind. */
 async function serves(databaseUrl: string): Promise<boolean> {
-  const sql = postgres(databaseUrl, { max: 1, connect_timeout: probeSeconds, onnotice: () => {} });
+  const sql = openOneConnection(databaseUrl, { connectSeconds: probeSeconds });
   try {
     await sql`select 1`;
     return true;

@@ -1,7 +1,7 @@
-import postgres from "postgres";
 import { retry } from "../kernel/async/retry.ts";
 import { isTransient, isUnavailable } from "../kernel/database/failure.ts";
 import { missingMigrations, OldNumberingError } from "../kernel/database/migrate.ts";
+import { openOneConnection } from "../kernel/database/one-connection.ts";
 import { databaseWaitMs } from "../kernel/limits.ts";
 import { OperatorError, reasonOf } from "./operator-error.ts";
 import { refuseTransactionPooler } from "./pooler.ts";
@@ -25,7 +25,7 @@ export async function checkDatabase(databaseUrl: string): Promise<void> {
 
 /** Throws `OperatorError` when the server takes no writes, as a standby. */
 export async function refuseReadOnly(databaseUrl: string): Promise<void> {
-  const sql = postgres(databaseUrl, { max: 1, connect_timeout: databaseWaitMs / 1000, onnotice: () => {} });
+  const sql = openOneConnection(databaseUrl);
   try {
     const [row] = await sql<{ standby: boolean; read_only: boolean }[]>`
       select pg_is_in_recovery() as standby, current_setting('transaction_read_only')::bool as read_only`;

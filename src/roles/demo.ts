@@ -4,6 +4,7 @@ import { toolGroups } from "../agents/tool-groups.ts";
 import { createApiKey } from "../apikeys/store.ts";
 import { findTenant } from "../kernel/auth/tenant.ts";
 import type { Ctx } from "../kernel/context.ts";
+import { shownAddress } from "../kernel/database/address.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError, type ErrorCause } from "../kernel/errors.ts";
 import { type IdOf, newId } from "../kernel/ids.ts";
@@ -56,8 +57,7 @@ export async function findDemo(ctx: Ctx, modelUrl: string): Promise<Demo> {
 /** Returns the name of the note's file. One home may be used with several databases in turn; each has its own demo. */
 function noteName(databaseUrl: string | null): string {
   if (databaseUrl === null) return "demo.json";
-  const { host, pathname } = new URL(databaseUrl);
-  return `demo-${createHash("sha256").update(`${host}${pathname}`).digest("hex").slice(0, 12)}.json`;
+  return `demo-${createHash("sha256").update(shownAddress(databaseUrl)).digest("hex").slice(0, 12)}.json`;
 }
 
 function readNote(text: string | null): Note | null {

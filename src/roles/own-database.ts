@@ -2,6 +2,7 @@ import { mkdir, realpath } from "node:fs/promises";
 import { lockFolder } from "../embedded/lock.ts";
 import { startEmbeddedPostgres } from "../embedded/postgres.ts";
 import type { Config } from "../kernel/config.ts";
+import { shownAddress } from "../kernel/database/address.ts";
 import type { Logger } from "../kernel/telemetry/log.ts";
 import { reach } from "./database.ts";
 import { OperatorError, reasonOf } from "./operator-error.ts";
@@ -36,8 +37,7 @@ async function lockHome(home: string, databaseUrl: string, opened: AsyncDisposab
   const lock = await lockFolder(await realpath(home));
   opened.defer(() => lock.release());
   await reach(() => refuseTransactionPooler(databaseUrl));
-  const { host, pathname } = new URL(databaseUrl);
-  return { databaseUrl, shown: `${host}${pathname}` };
+  return { databaseUrl, shown: shownAddress(databaseUrl) };
 }
 
 async function startInHome(home: string, log: Logger, opened: AsyncDisposableStack): Promise<OwnDatabase> {

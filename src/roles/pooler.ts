@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
-import postgres from "postgres";
+import type postgres from "postgres";
 import { within } from "../kernel/async/wait.ts";
-import { databaseWaitMs } from "../kernel/limits.ts";
+import { openOneConnection } from "../kernel/database/one-connection.ts";
 import { OperatorError } from "./operator-error.ts";
 
 /** How often it is tested whether the session changes. A pooler hands out its last used server first, or one after the other; either shows in the first rounds. */
@@ -41,7 +41,7 @@ export async function refuseTransactionPooler(databaseUrl: string): Promise<void
 
 function connect(databaseUrl: string): postgres.Sql {
   // A transaction pooler may lose prepared statements, and the test must not fail by that.
-  return postgres(databaseUrl, { max: 1, prepare: false, connect_timeout: databaseWaitMs / 1000, onnotice: () => {} });
+  return openOneConnection(databaseUrl, { prepare: false });
 }
 
 async function keepsItsSession(sql: postgres.Sql, databaseUrl: string): Promise<boolean> {

@@ -37,7 +37,6 @@ export async function startPgbouncer(databaseUrl: string, mode: PoolMode, server
     "auth_type = any",
     `pool_mode = ${mode}`,
     `default_pool_size = ${servers}`,
-    "ignore_startup_parameters = extra_float_digits,statement_timeout,idle_in_transaction_session_timeout,lock_timeout",
   ];
   await writeFile(file, `${settings.join("\n")}\n`);
   const asRoot = process.getuid?.() === 0 ? ["-u", "nobody"] : [];

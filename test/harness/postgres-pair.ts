@@ -42,7 +42,7 @@ function idOf(flag: string): number {
   return Number(execFileSync("id", [flag, "postgres"], { encoding: "utf8" }));
 }
 
-/** Starts a primary and its standby, with an empty database `parley`. */
+/** Starts a primary and its standby, with an empty database `parley`. Both take TLS, by a certificate of nobody. */
 export async function startPostgresPair({
   synchronous = false,
   standbySettings = [],
@@ -54,7 +54,18 @@ export async function startPostgresPair({
   const [main, second] = [join(folder, "main"), join(folder, "second")];
   run("initdb", ["-D", main, "-U", "parley", "--auth=trust", "-E", "UTF8", "--no-sync"]);
   const [mainPort, secondPort] = [await freePort(), await freePort()];
-  const common = ["listen_addresses=127.0.0.1", `unix_socket_directories=${folder}`, "max_connections=200"];
+  const keyFile = join(folder, "server.key");
+  execFileSync(
+    "openssl",
+    [
+      ...["req", "-new", "-x509", "-days", "2", "-nodes", "-subj", "/CN=localhost"],
+      ...["-keyout", keyFile, "-out", join(folder, "server.crt")],
+    ],
+    { stdio: "ignore" },
+  );
+  if (account.uid !== undefined) chownSync(keyFile, account.uid, account.gid);
+  const withTls = ["ssl=on", `ssl_key_file=${keyFile}`, `ssl_cert_file=${join(folder, "server.crt")}`];
+  const common = [...withTls, "listen_addresses=127.0.0.1", `unix_socket_directories=${folder}`, "max_connections=200"];
   const started: ChildProcess[] = [];
   const launch = async (data: string, port: number, settings: readonly string[]): Promise<PairedServer> => {
     const words = [...common, ...settings].flatMap((setting) => ["-c", setting]);

@@ -28,7 +28,7 @@ class HeldQueue implements AsyncDisposable {
       this.done.push(id);
     };
     this.#queue = await Queue.start({
-      connectionString: h.databaseUrl,
+      database: { databaseUrl: h.databaseUrl, applicationName: "parley-test" },
       taskList: Object.fromEntries(laneNames.map((name) => [name, this.lanes.inLane(name, task)])),
       concurrency: Lanes.hands,
       fetchAtOnce: 25,

@@ -1,5 +1,6 @@
 import postgres from "postgres";
 import { databaseWaitMs } from "../limits.ts";
+import { addressOf, type DatabaseAddress } from "./address.ts";
 import { withDeadline } from "./deadline.ts";
 import { isReadOnly } from "./failure.ts";
 import { type PoolUse, watchPool } from "./pool-gauges.ts";
@@ -25,6 +26,8 @@ interface PoolOptions {
  * for it, so that a request which got a 503 does not commit later.
  */
 export const statementTimeoutMs = databaseWaitMs - 2_000;
+/** Made in each session by a statement: a pooler in session mode refuses them as start-up parameters. */
+const timeLimits = `set statement_timeout = ${statementTimeoutMs}; set idle_in_transaction_session_timeout = ${databaseWaitMs}`;
 /** Therefore a connection that is silent for this long, while a statement waits for its result, is dead. It is noticed to within a second. */
 const silentMs = databaseWaitMs - 1_500;
 
@@ -37,14 +40,15 @@ export const camelCaseColumns = { column: { from: postgres.toCamel } };
 /** Returns a pool. It connects at the first query. */
 export function openDatabase({ url, max, applicationName }: PoolOptions): Sql {
   const use = watchPool(applicationName, max);
-  const connections = new Connections();
+  const address = addressOf(url);
+  const connections = new Connections({ address, begin: timeLimits });
   const closeSilent = () => connections.closeSilent(silentMs);
   // The address is asked again, which leads to the new primary.
   const noteError = (error: unknown) => {
     if (isReadOnly(error)) connections.closeAll();
   };
   const sql = withDeadline(
-    postgres(withLongStartup(url), {
+    postgres(withLongStartup(address), {
       max,
       connect_timeout: databaseWaitMs / 1000,
       backoff: (attempt) => Math.min(0.05 * 2 ** attempt, 1),
@@ -52,11 +56,8 @@ export function openDatabase({ url, max, applicationName }: PoolOptions): Sql {
       onnotice: () => {},
       types: { bigint: bigintAsNumber },
       transform: camelCaseColumns,
-      connection: {
-        application_name: applicationName,
-        statement_timeout: statementTimeoutMs,
-        idle_in_transaction_session_timeout: databaseWaitMs,
-      },
+      ssl: false,
+      connection: { application_name: applicationName },
     }),
     databaseWaitMs,
     {
@@ -91,14 +92,14 @@ export function poolUseOf(sql: Sql): Pool | undefined {
 const sentAtOnceBytes = 1024;
 
 /**
- * Returns a connection URL whose start-up message is long, by blanks behind a setting that
+ * Returns the URL of an address, whose start-up message is long, by blanks behind a setting that
  * every server and pooler takes, and that the driver needs to be so anyway. The
  * driver (3.4.9) loses a write that it has collected and not sent when the
  * connection breaks; the connection made in its place then sends nothing, not even
  * its start-up message, unless that is long enough to be sent at once.
  */
-export function withLongStartup(databaseUrl: string): string {
-  const url = new URL(databaseUrl);
+export function withLongStartup({ plainUrl }: DatabaseAddress): string {
+  const url = new URL(plainUrl);
   url.searchParams.set("DateStyle", "ISO".padEnd(sentAtOnceBytes));
   return url.href;
 }

@@ -1,11 +1,15 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Logger as QueueLogger, runMigrations } from "graphile-worker";
-import postgres from "postgres";
+import { Pool } from "pg";
+import type postgres from "postgres";
 import { sleep } from "../async/wait.ts";
 import type { Logger } from "../telemetry/log.ts";
+import { addressOf } from "./address.ts";
+import { openOneConnection } from "./one-connection.ts";
 import { queueIndexes } from "./queue-indexes.ts";
 import { schemaLockMs, withShortLocks } from "./short-locks.ts";
+import { addressedSocket } from "./socket.ts";
 
 const migrationsFolder = join(import.meta.dirname, "../../../sql");
 /** A number and a topic; `sql/README.md` has the rules. */
@@ -16,6 +20,9 @@ const nameBeforeBaseline = /^\d{4}_/;
 const migrationLock = 7_246_119;
 /** The logger for the queue's own migrations, which logs nothing: failures are thrown. */
 const silentQueueLogger = new QueueLogger(() => () => {});
+/** A migration takes the time that it takes, whatever its role or its database has as a limit. */
+const withoutLimits = "set statement_timeout = 0; set idle_in_transaction_session_timeout = 0";
+const shortLocks = `set lock_timeout = ${schemaLockMs}`;
 /** A process waits this long for another one that migrates. */
 const migrationLockWaitMs = 60_000;
 /** How often it looks whether that one has finished. */
@@ -44,7 +51,7 @@ export async function listMigrations(): Promise<string[]> {
  * on its schema. Returns how many files were applied. Throws `OldNumberingError`.
  */
 export async function migrate(databaseUrl: string, log: Logger): Promise<number> {
-  const sql = postgres(databaseUrl, { max: 1, onnotice: () => {}, connection: { lock_timeout: schemaLockMs } });
+  const sql = openOneConnection(databaseUrl, { begin: `${withoutLimits}; ${shortLocks}` });
   try {
     await waitForOthers(sql);
     await sql`create table if not exists schema_migrations (name text primary key, applied_at timestamptz not null default now())`;
@@ -60,9 +67,7 @@ export async function migrate(databaseUrl: string, log: Logger): Promise<number>
       await withShortLocks(apply);
       log.info({ migration: name }, "migration applied");
     }
-    await withShortLocks(() =>
-      runMigrations({ connectionString: withShortLockTimeout(databaseUrl), logger: silentQueueLogger }),
-    );
+    await withShortLocks(() => migrateQueue(databaseUrl));
     await indexJobs(sql);
     return missing.length;
   } finally {
@@ -91,12 +96,24 @@ async function waitForOthers(sql: postgres.Sql): Promise<void> {
   }
 }
 
-/** Returns the URL with a time limit for locks, for the queue's own migrations. */
-function withShortLockTimeout(databaseUrl: string): string {
-  const url = new URL(databaseUrl);
-  const before = url.searchParams.get("options");
-  url.searchParams.set("options", `${before === null ? "" : `${before} `}-c lock_timeout=${schemaLockMs}`);
-  return url.href;
+/** Runs the queue's own migrations. */
+async function migrateQueue(databaseUrl: string): Promise<void> {
+  const address = addressOf(databaseUrl);
+  const pool = new Pool({
+    connectionString: address.url,
+    max: 1,
+    stream: () => addressedSocket(address),
+    // The pool awaits it before it hands the connection out, although its type is `void`.
+    onConnect: (client) => client.query(`${withoutLimits}; ${shortLocks}`) as unknown as undefined,
+  });
+  // A connection that breaks fails its query, which tells.
+  pool.on("error", () => {});
+  pool.on("connect", (client) => client.on("error", () => {}));
+  try {
+    await runMigrations({ pgPool: pool, logger: silentQueueLogger });
+  } finally {
+    await pool.end();
+  }
 }
 
 /**
@@ -119,7 +136,7 @@ async function indexJobs(sql: postgres.Sql): Promise<void> {
 
 /** Returns the names of migrations that the database lacks. A database without our schema lacks all. Throws `OldNumberingError`. */
 export async function missingMigrations(databaseUrl: string): Promise<string[]> {
-  const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} });
+  const sql = openOneConnection(databaseUrl);
   try {
     const [known] = await sql<{ present: boolean }[]>`select to_regclass('schema_migrations') is not null as present`;
     const applied = known?.present ? await readApplied(sql) : new Set<string>();

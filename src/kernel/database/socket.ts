@@ -1,5 +1,8 @@
 import { Socket } from "node:net";
-import { clearInterval, setInterval, setTimeout } from "node:timers";
+import { clearInterval, setImmediate, setInterval, setTimeout } from "node:timers";
+import type { DatabaseAddress } from "./address.ts";
+import { secured } from "./secured.ts";
+import { beginSession } from "./session-start.ts";
 
 /** The server that the driver connects to. */
 interface Target {
@@ -22,8 +25,18 @@ class PlainlyEndingSocket extends Socket {
   }
 }
 
+/** How a connection begins. */
+export interface SessionOptions {
+  /** Where it leads; the driver's own idea of that when left out. */
+  readonly address?: DatabaseAddress;
+  /** SQL that is run first (`beginSession`). */
+  readonly begin?: string;
+}
+
 /** An option of the driver that its types lack: it opens all connections on such sockets. */
-export const plainlyEnding: object = { socket: open };
+export function plainlyEnding(options: SessionOptions = {}): object {
+  return { socket: (target: Target) => open(target, options) };
+}
 
 /** How often the received bytes are read. */
 const sampleEveryMs = 1_000;
@@ -43,13 +56,19 @@ export class Connections {
   #again: NodeJS.Timeout | null = null;
 
   /** As `plainlyEnding`, for one pool. */
-  readonly driverOption: object = { socket: (target: Target) => this.#open(target) };
+  readonly driverOption: object;
+  readonly #options: SessionOptions;
 
-  #open(target: Target): Socket {
-    const socket = open(target);
-    this.#received.set(socket, { bytes: 0, atMs: performance.now() });
-    this.#sampling ??= setInterval(() => this.#sample(), sampleEveryMs).unref();
-    return socket;
+  constructor(options: SessionOptions = {}) {
+    this.#options = options;
+    this.driverOption = { socket: (target: Target) => this.#open(target) };
+  }
+
+  #open(target: Target): Promise<Socket> {
+    return open(target, this.#options, (socket) => {
+      this.#received.set(socket, { bytes: 0, atMs: performance.now() });
+      this.#sampling ??= setInterval(() => this.#sample(), sampleEveryMs).unref();
+    });
   }
 
   /**
@@ -67,6 +86,7 @@ export class Connections {
 
   /** Closes all connections: the server is not the one to be asked any more. */
   closeAll(): void {
+    this.#options.address?.forget();
     for (const socket of this.#received.keys()) socket.destroy();
   }
 
@@ -88,10 +108,52 @@ export class Connections {
   }
 }
 
-/** Returns a socket that may be written to at once. A server that cannot be reached is reported as its error. */
-function open({ host, port, path }: Target): Socket {
+/**
+ * Returns a socket that may be written to at once. A server that cannot be reached is reported as its error:
+ * the driver (3.4.9) never uses a connection again whose socket could not be made. `onOpen` is given the system's socket.
+ */
+async function open(
+  { host, port, path }: Target,
+  { address, begin }: SessionOptions,
+  onOpen: (socket: Socket) => void = () => {},
+): Promise<Socket> {
   const socket = new PlainlyEndingSocket();
-  if (path) return socket.connect(path);
-  const target = { host: host[0] ?? "localhost", port: port[0] ?? 5432 };
-  return Object.assign(socket.connect(target), target);
+  try {
+    const target = (await address?.host()) ?? { host: host[0] ?? "localhost", port: port[0] ?? 5432 };
+    Object.assign(path ? socket.connect(path) : socket.connect(target), target);
+    socket.once("close", () => address?.forget());
+    onOpen(socket);
+    const ready = address?.tls ? await secured(socket, target.host, address.tls) : socket;
+    if (begin !== undefined) beginSession(ready, begin);
+    return ready;
+  } catch (error) {
+    const failed = new PlainlyEndingSocket();
+    setImmediate(() => failed.destroy(error as Error));
+    return failed;
+  }
+}
+
+/** Returns a socket for `pg`, which connects to the host that the address leads to, whatever host it is given. */
+export function addressedSocket(address: DatabaseAddress): Socket {
+  return new AddressedSocket(address);
+}
+
+class AddressedSocket extends Socket {
+  readonly #address: DatabaseAddress;
+
+  constructor(address: DatabaseAddress) {
+    super();
+    this.#address = address;
+    this.once("close", () => address.forget());
+  }
+
+  override connect(...args: unknown[]): this {
+    const [given] = args;
+    if (typeof given === "object" && given !== null) return super.connect(given as { host: string; port: number });
+    this.#address.host().then(
+      (target) => this.destroyed || super.connect(target),
+      (error) => this.destroy(error),
+    );
+    return this;
+  }
 }

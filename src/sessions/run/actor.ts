@@ -1,5 +1,6 @@
 import postgres from "postgres";
 import { sleep } from "../../kernel/async/wait.ts";
+import { addressOf } from "../../kernel/database/address.ts";
 import { camelCaseColumns, type Sql, withLongStartup } from "../../kernel/database/client.ts";
 import { withDeadline } from "../../kernel/database/deadline.ts";
 import { isReadOnly, isTransient } from "../../kernel/database/failure.ts";
@@ -127,7 +128,8 @@ export class Actor {
   }
 
   #open(): Sql {
-    const connection = postgres(withLongStartup(this.#databaseUrl), {
+    const address = addressOf(this.#databaseUrl);
+    const connection = postgres(withLongStartup(address), {
       max: 1,
       // The connection is the lock: it must not be closed for being idle or old.
       idle_timeout: 0,
@@ -136,7 +138,8 @@ export class Actor {
       backoff: (attempt) => Math.min(0.05 * 2 ** attempt, 1),
       types: { bigint: { to: 20, from: [20], serialize: String, parse: Number } },
       transform: camelCaseColumns,
-      ...plainlyEnding,
+      ...plainlyEnding({ address }),
+      ssl: false,
       onnotice: () => {},
       connection: { application_name: this.applicationName },
     });

@@ -76,7 +76,7 @@ test("of a pool's connections those are closed that receive nothing any more, an
 test("a pool whose connections got no response at their start is used again when they are", async () => {
   const { url, link, linked } = await openLinked();
   await using _closed = link;
-  const sql = withDeadline(postgres(linked.href, { max: 1, connect_timeout: 60, ...plainlyEnding }), 300);
+  const sql = withDeadline(postgres(linked.href, { max: 1, connect_timeout: 60, ...plainlyEnding() }), 300);
   link.stall();
   await Promise.all([1, 2].map(() => expect(sql`select 1`.then(String)).rejects.toThrow()));
   link.heal();
