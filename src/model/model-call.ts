@@ -2,7 +2,8 @@ import { resolveLanguageModel } from "ai/internal";
 import { CallMeter } from "./call-meter.ts";
 import type { ModelCallRequest } from "./model-call-request.ts";
 import { openCall } from "./open-call.ts";
-import { readAnswer } from "./read-answer.ts";
+import { PartPace } from "./part-pace.ts";
+import { AnswerReader } from "./read-answer.ts";
 import type { AnswerPart, ModelCallEnd } from "./step-record.ts";
 
 /**
@@ -14,16 +15,39 @@ import type { AnswerPart, ModelCallEnd } from "./step-record.ts";
  * Throws what the provider's client throws before its response begins or when its stream
  * breaks. An abort ends the generator at once, without an error. However it ends, what
  * was used is told to the meter; whether the call may be made, the caller asks.
+ *
+ * One generator, because each that a part passes through takes some promises, as does `yield*` of a list.
  */
 export async function* callModel(
   request: ModelCallRequest,
 ): AsyncGenerator<AnswerPart | ModelCallEnd, void, undefined> {
+  const { signal, spans } = request;
   const model = resolveLanguageModel(request.model);
   const meter = new CallMeter(request.meter.onCall);
-  const call = await openCall(model, request, meter);
+  const { stream, said } = await openCall(model, request, meter);
+  const answer = new AnswerReader(model, request, said.nameOfThoughts, meter);
+  const pace = new PartPace();
+  const reader = stream.getReader();
+  const cancel = () => void reader.cancel(signal.reason).catch(() => {});
+  signal.addEventListener("abort", cancel, { once: true });
+  let started = false;
   try {
-    yield* readAnswer(model, request, call, meter);
+    while (!signal.aborted) {
+      const { done, value } = await reader.read();
+      if (done || signal.aborted) return;
+      const part = said.read(value);
+      const pause = pace.part(part.type === "tool-call" || part.type === "tool-result");
+      if (pause !== null) await pause;
+      if (answer.isOver || part.type === "stream-start" || part.type === "raw") continue;
+      if (!started) yield { type: "start-step", request: {}, warnings: [] };
+      started = true;
+      spans.came(part);
+      const read = answer.read(part);
+      for (const told of read instanceof Promise ? await read : read) yield told;
+    }
   } finally {
+    signal.removeEventListener("abort", cancel);
+    cancel();
     meter.close();
   }
 }

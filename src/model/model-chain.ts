@@ -52,12 +52,12 @@ export class ModelChain {
   }
 
   /** Does what `callModel` does, by the first model that gives something; throws the failure of the last one tried. */
-  async *call(request: ModelCallRequest): AsyncGenerator<CallPart, void, undefined> {
+  call(request: ModelCallRequest): AsyncGenerator<CallPart, void, undefined> {
+    return this.#models.length === 0 ? callModel(request) : this.#callFirst(request);
+  }
+
+  async *#callFirst(request: ModelCallRequest): AsyncGenerator<CallPart, void, undefined> {
     const count = this.#models.length;
-    if (count === 0) {
-      yield* callModel(request);
-      return;
-    }
     let failure: unknown = null;
     let isBegun = false;
     for (let tried = 0; tried < count; tried++) {

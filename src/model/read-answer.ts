@@ -4,8 +4,6 @@ import type { CallMeter } from "./call-meter.ts";
 import { EndedWrongError, isGoodEnd } from "./ended-wrong.ts";
 import type { DownloadFiles, ModelCallRequest } from "./model-call-request.ts";
 import type { Model, ModelPart } from "./model-part.ts";
-import type { OpenedCall } from "./open-call.ts";
-import { PartPace } from "./part-pace.ts";
 import type { ThoughtName } from "./sending/said.ts";
 import type { AnswerPart, ModelCallEnd } from "./step-record.ts";
 import { withoutBookkeeping } from "./vendor-metadata.ts";
@@ -15,34 +13,10 @@ type Said = readonly (AnswerPart | ModelCallEnd)[];
 type TextPart = Extract<ModelPart, { type: `${"text" | "reasoning"}-${"start" | "delta" | "end"}` }>;
 
 /**
- * Yields the parts of an answer, and its end. Of the client's parts those pass that readers know
- * and the next step needs; a vendor's own bookkeeping is left out. Throws where the answer broke
- * off, and `EndedWrongError`.
+ * Reads one answer as it comes. Of the client's parts those are returned that readers know and the next step needs; a
+ * vendor's own bookkeeping is left out.
  */
-export async function* readAnswer(
-  model: Model,
-  request: ModelCallRequest,
-  { stream, said }: OpenedCall,
-  meter: CallMeter,
-): AsyncGenerator<AnswerPart | ModelCallEnd, void, undefined> {
-  const answer = new Answer(model, request, said.nameOfThoughts, meter);
-  let started = false;
-  const pace = new PartPace();
-  for await (const received of readParts(stream, request.signal)) {
-    const part = said.read(received);
-    const pause = pace.part(part.type === "tool-call" || part.type === "tool-result");
-    if (pause !== null) await pause;
-    if (answer.isOver || part.type === "stream-start" || part.type === "raw") continue;
-    if (!started) yield { type: "start-step", request: {}, warnings: [] };
-    started = true;
-    request.spans.came(part);
-    const read = answer.read(part);
-    yield* read instanceof Promise ? await read : read;
-  }
-}
-
-/** One answer as it comes. */
-class Answer {
+export class AnswerReader {
   /** The model has said that it ended. What comes after that is no part of it. */
   isOver = false;
   readonly #request: ModelCallRequest;
@@ -64,7 +38,7 @@ class Answer {
     this.#response = { id: "", modelId: model.modelId };
   }
 
-  /** Returns what a part says, or a promise of it. */
+  /** Returns what a part says, or a promise of it. Throws where the answer broke off, and `EndedWrongError`. */
   read(part: ModelPart): Said | Promise<Said> {
     switch (part.type) {
       case "text-start":
@@ -174,23 +148,6 @@ function listed(part: AnswerPart | null): AnswerPart[] {
  */
 function isBrokenOff({ finishReason }: Finish): boolean {
   return finishReason.raw === undefined && ["other", "interrupted"].includes(finishReason.unified);
-}
-
-/** Yields the items of a stream until its end or an abort; an abort does not wait for the provider. */
-async function* readParts<T>(stream: ReadableStream<T>, signal: AbortSignal): AsyncGenerator<T, void, undefined> {
-  const reader = stream.getReader();
-  const cancel = () => void reader.cancel(signal.reason).catch(() => {});
-  signal.addEventListener("abort", cancel, { once: true });
-  try {
-    while (!signal.aborted) {
-      const { done, value } = await reader.read();
-      if (done || signal.aborted) return;
-      yield value;
-    }
-  } finally {
-    signal.removeEventListener("abort", cancel);
-    cancel();
-  }
 }
 
 async function fileOf(

@@ -9,7 +9,7 @@ import { ModelBoundsError } from "./bounds-error.ts";
 import { CallClock } from "./call-clock.ts";
 import { fieldsOf } from "./events/fields.ts";
 import { eventReader } from "./events/protocols.ts";
-import { readableEvents } from "./events/readable-events.ts";
+import { ReadableEvents } from "./events/readable-events.ts";
 import { readableAnswer } from "./events/whole-answers.ts";
 import { modelErrorBytesMax, modelEventBytesMax, modelResponseBytesMax, modelWholeAnswerBytesMax } from "./limits.ts";
 
@@ -65,9 +65,10 @@ export function boundedModelFetch(send: Fetch, { idleMs, tenantId, providerType 
       const whole: RequestInit & { decompress: boolean } = { ...init, headers, signal: stop.signal, decompress: false };
       const response = await send(input, whole);
       const asked = askedFor(input, init, headers);
-      const bounded = await boundedResponse(response, asked, { clock, over, holder: tenantId ?? "" });
       const url = input instanceof Request ? input.url : String(input);
-      return await readable(bounded, asked, { providerType, url });
+      const reading = { asked, providerType, url };
+      const bounded = await boundedResponse(response, reading, { clock, over, holder: tenantId ?? "" });
+      return asked === "answer" ? await readableWhole(bounded, reading) : bounded;
     } catch (error) {
       over();
       throw clock.overdue ?? error;
@@ -75,10 +76,17 @@ export function boundedModelFetch(send: Fetch, { idleMs, tenantId, providerType 
   };
 }
 
-/** Returns the response with its body bounded. `over` is called when the body is at its end. */
+/** How a response is to be read. */
+interface Reading {
+  readonly asked: Asked;
+  readonly providerType: ProviderType;
+  readonly url: string;
+}
+
+/** Returns the response with its body bounded, a good stream as the vendor's client can read it. `over` is called when the body is at its end. */
 async function boundedResponse(
   response: Response,
-  asked: Asked,
+  { asked, providerType, url }: Reading,
   { clock, over, holder }: { readonly clock: CallClock; readonly over: () => void; readonly holder: string },
 ): Promise<Response> {
   if (response.body === null) {
@@ -99,6 +107,7 @@ async function boundedResponse(
       clock.heard();
       return look(piece);
     },
+    ...(response.ok && asked === "events" ? { rewrite: new ReadableEvents(eventReader(providerType, url)) } : {}),
     failureOf: (error) => clock.overdue ?? error,
     pace: { bytesMax: modelPieceBytes, turn: (bytes) => shares.turn(holder, bytes) },
     onWait: () => clock.waits(),
@@ -135,14 +144,9 @@ function sizeCheck(asked: Asked): (piece: Uint8Array) => undefined {
 
 const inMiB = (bytes: number) => `${bytes / 1024 / 1024} MiB`;
 
-/** Returns a good response as the vendor's client can read it; any other one as it is. */
-async function readable(
-  response: Response,
-  asked: Asked,
-  { providerType, url }: { readonly providerType: ProviderType; readonly url: string },
-): Promise<Response> {
-  if (!response.ok || response.body === null || asked === "other") return response;
-  if (asked === "events") return withBody(response, readableEvents(response.body, eventReader(providerType, url)));
+/** Returns a good answer in one piece as the vendor's client can read it; any other one as it is. */
+async function readableWhole(response: Response, { providerType, url }: Reading): Promise<Response> {
+  if (!response.ok || response.body === null) return response;
   const pieces: Uint8Array[] = [];
   for await (const piece of response.body as unknown as AsyncIterable<Uint8Array>) pieces.push(piece);
   const read = await readForeignJson(pieces);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import type { ProviderType } from "../../src/kernel/config.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { thinkingSettings } from "../../src/model/thinking.ts";
@@ -53,6 +54,13 @@ async function withAddress<T>(from: string, to: string, work: () => Promise<T>):
 }
 
 describe("languageModel", () => {
+  test("the model of a custom provider checks no event that was checked when it was written, and has no other such field", () => {
+    const custom = createOpenAICompatible({ name: "custom", baseURL: "http://model.test/v1" })("model") as object;
+    expect(Object.keys(custom).filter((name) => name.endsWith("Schema"))).toEqual(["chunkSchema"]);
+    const made = languageModel(h.ctx, provider("custom", "http://model.test/v1"), "model") as { chunkSchema?: unknown };
+    expect(made.chunkSchema).toBeUndefined();
+  });
+
   test("llm_vendor_a at another address speaks Chat Completions, with and without a slash at the end", async () => {
     for (const end of ["", "/"]) {
       h.model.clear();

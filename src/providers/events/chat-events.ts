@@ -11,6 +11,9 @@ export class ChatEvents implements EventReader {
   readonly #calls = new ChatCalls();
   readonly #reason = new EndReason();
   #gave = false;
+  /** What was told of the answer beside its choices: it stands in each event, and is told when it is new. */
+  #id: string | undefined;
+  #model: string | undefined;
 
   read(event: Fields, name: string): readonly object[] {
     const failure = failureIn(event.error) ?? (name === "error" ? (failureIn(event) ?? { message: "" }) : undefined);
@@ -19,7 +22,7 @@ export class ChatEvents implements EventReader {
     const usage = chatUsageIn(event.usage ?? fieldsOf(event.x_groq)?.usage ?? choice?.usage);
     const said = choice === undefined ? undefined : this.#choice(choice);
     if (said === undefined && usage === undefined) return [];
-    return [{ ...aboutOf(event), choices: said === undefined ? [] : [said], usage }];
+    return [{ ...this.#about(event), choices: said === undefined ? [] : [said], usage }];
   }
 
   end(isMarked: boolean): readonly object[] {
@@ -29,6 +32,15 @@ export class ChatEvents implements EventReader {
     const isEnded = this.#gave && !this.#reason.isSaid && (isMarked || this.#reason.isBlank);
     if (left.length === 0 && !isEnded) return [];
     return [{ choices: [{ index: 0, delta, ...(isEnded ? { finish_reason: "" } : {}) }] }];
+  }
+
+  #about(event: Fields): object | undefined {
+    const id = wordIn(event.id);
+    const model = wordIn(event.model);
+    if (id === this.#id && model === this.#model) return undefined;
+    this.#id = id;
+    this.#model = model;
+    return { id, model };
   }
 
   #choice(choice: Fields): object | undefined {
@@ -43,26 +55,35 @@ export class ChatEvents implements EventReader {
     if (delta === undefined) return undefined;
     const { content, thought } = contentIn(delta.content);
     const reasoning = textIn(delta.reasoning_content) ?? textIn(delta.reasoning) ?? thought;
-    const calls = this.#calls.read(delta.tool_calls, delta.function_call);
-    const details = objectsIn(delta.reasoning_details).slice(0, detailsMax).flatMap(detailIn);
-    const images = objectsIn(delta.images).flatMap(imageIn);
-    const annotations = objectsIn(delta.annotations).flatMap(citationIn);
-    const read = {
+    return {
       content,
       // Each client reads one of the two names.
-      ...(reasoning === undefined ? {} : { reasoning_content: reasoning, reasoning }),
-      ...(details.length === 0 ? {} : { reasoning_details: details }),
-      ...(calls.length === 0 ? {} : { tool_calls: calls }),
-      ...(images.length === 0 ? {} : { images }),
-      ...(annotations.length === 0 ? {} : { annotations }),
+      reasoning_content: reasoning,
+      reasoning,
+      reasoning_details: readEach(delta.reasoning_details, detailIn, detailsMax),
+      tool_calls: this.#toolCalls(delta),
+      images: readEach(delta.images, imageIn),
+      annotations: readEach(delta.annotations, citationIn),
+      refusal: textIn(delta.refusal),
     };
-    const refusal = textIn(delta.refusal);
-    return refusal === undefined ? read : { ...read, refusal };
+  }
+
+  #toolCalls({ tool_calls, function_call }: Fields): readonly object[] | undefined {
+    if (tool_calls == null && function_call == null) return undefined;
+    const calls = this.#calls.read(tool_calls, function_call);
+    return calls.length === 0 ? undefined : calls;
   }
 }
 
-function aboutOf({ id, model }: Fields): object {
-  return { id: wordIn(id), model: wordIn(model) };
+/** Returns what is read of the objects of a list; undefined where that is nothing, as of nearly every event. */
+function readEach(
+  value: unknown,
+  read: (item: Fields) => object[],
+  max = Number.POSITIVE_INFINITY,
+): readonly object[] | undefined {
+  if (!Array.isArray(value)) return undefined;
+  const found = objectsIn(value).slice(0, max).flatMap(read);
+  return found.length === 0 ? undefined : found;
 }
 
 /** Returns the choice that is read: one is asked for. */

@@ -1,5 +1,6 @@
 import { jsonExcess } from "../../kernel/json-bounds.ts";
 import { jsonValuesMax } from "../../kernel/limits.ts";
+import type { BodyRewrite } from "../../kernel/outbound/watched-body.ts";
 import { ModelBoundsError } from "../bounds-error.ts";
 import type { EventReader } from "./event-reader.ts";
 import { type Fields, fieldsOf } from "./fields.ts";
@@ -7,42 +8,19 @@ import { EventDivider, type ServerEvent } from "./server-events.ts";
 
 /** The mark with which Chat Completions ends, and many others too. */
 const endMark = "[DONE]";
+/** An event with the mark and some blanks is shorter. */
+const markedMax = 64;
 /** An event that cannot be read and has one of these fields held something of the answer. */
 const answerField = /"(choices|delta|content|text|arguments|partial_json|parts|candidates)"/;
 
+const encoder = new TextEncoder();
+
 /**
- * Returns the stream of a model's answer as its vendor's client can read it. An event that holds
+ * Makes of the stream of a model's answer one that its vendor's client can read. An event that holds
  * nothing of the answer costs itself alone: it is left out. One that held something of it and
  * cannot be read ends the stream with a `ModelBoundsError`, because an answer with a gap is none.
  */
-export function readableEvents(body: ReadableStream<Uint8Array>, reader: EventReader): ReadableStream<Uint8Array> {
-  const source = body.getReader();
-  const answer = new Answer(reader);
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        try {
-          for (;;) {
-            const { done, value } = await source.read();
-            const told = done ? await answer.end() : await answer.push(value);
-            if (told !== null) controller.enqueue(told);
-            if (done) return controller.close();
-            if (told !== null) return;
-          }
-        } catch (error) {
-          controller.error(error);
-          await source.cancel(error).catch(() => {});
-        }
-      },
-      cancel: (reason) => source.cancel(reason),
-    },
-    { highWaterMark: 0 },
-  );
-}
-
-const encoder = new TextEncoder();
-
-class Answer {
+export class ReadableEvents implements BodyRewrite {
   readonly #reader: EventReader;
   readonly #divider = new EventDivider();
   #isMarked = false;
@@ -51,30 +29,41 @@ class Answer {
     this.#reader = reader;
   }
 
-  async push(bytes: Uint8Array): Promise<Uint8Array | null> {
-    return asBytes(await this.#read(this.#divider.push(bytes)));
+  push(bytes: Uint8Array): Uint8Array | null | Promise<Uint8Array | null> {
+    return this.#read(this.#divider.push(bytes), false);
   }
 
-  async end(): Promise<Uint8Array | null> {
-    const left = await this.#read(this.#divider.end());
-    return asBytes([...left, ...this.#reader.end(this.#isMarked)]);
+  end(): Uint8Array | null | Promise<Uint8Array | null> {
+    return this.#read(this.#divider.end(), true);
   }
 
-  async #read(events: readonly ServerEvent[]): Promise<object[]> {
-    const told: object[] = [];
+  /** Reads at once what has no long event, which is nearly everything: a promise takes longer than an event. */
+  #read(events: readonly ServerEvent[], isEnd: boolean): Uint8Array | null | Promise<Uint8Array | null> {
+    // Each value has a byte at least, so a short event is within the bound.
+    const long = events.filter(({ data }) => data.length > jsonValuesMax);
+    return long.length === 0 ? this.#tell(events, isEnd) : bounded(long).then(() => this.#tell(events, isEnd));
+  }
+
+  #tell(events: readonly ServerEvent[], isEnd: boolean): Uint8Array | null {
+    let text = "";
     for (const { name, data } of events) {
-      if (data.trim() === endMark) {
+      if (data.length < markedMax && data.trim() === endMark) {
         this.#isMarked = true;
         continue;
       }
-      // Each value has a byte at least, so a short event is within the bound.
-      if (data.length > jsonValuesMax && (await jsonExcess(data)) !== null)
-        throw new ModelBoundsError(`An event of the model provider's answer has more than ${jsonValuesMax} values.`);
       const event = parsed(data);
-      if (event !== null) for (const read of this.#reader.read(event, name)) told.push(read);
+      if (event !== null) text += asEvents(this.#reader.read(event, name));
     }
-    return told;
+    if (isEnd) text += asEvents(this.#reader.end(this.#isMarked));
+    return text === "" ? null : encoder.encode(text);
   }
+}
+
+/** Throws where one of these events has too many values. */
+async function bounded(events: readonly ServerEvent[]): Promise<void> {
+  for (const { data } of events)
+    if ((await jsonExcess(data)) !== null)
+      throw new ModelBoundsError(`An event of the model provider's answer has more than ${jsonValuesMax} values.`);
 }
 
 /** Returns an event's object; null when it is none. Throws where it was part of the answer. */
@@ -88,11 +77,10 @@ function parsed(data: string): Fields | null {
   }
 }
 
-function asBytes(events: readonly object[]): Uint8Array | null {
-  if (events.length === 0) return null;
+function asEvents(events: readonly object[]): string {
   let text = "";
   for (const event of events) text += `data: ${withoutForbidden(JSON.stringify(event))}\n\n`;
-  return encoder.encode(text);
+  return text;
 }
 
 /**

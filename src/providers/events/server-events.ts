@@ -32,17 +32,22 @@ export class EventDivider {
     const events: ServerEvent[] = [];
     let at = this.#afterReturn && text.startsWith("\n") ? 1 : 0;
     if (text !== "") this.#afterReturn = text.endsWith("\r");
-    const lineEnds = text.includes("\r") ? /\r\n?|\n/g : /\n/g;
-    lineEnds.lastIndex = at;
-    for (let end = lineEnds.exec(text); end !== null; end = lineEnds.exec(text)) {
-      this.#line.push(text.slice(at, end.index));
-      const event = this.#endLine(this.#line.length === 1 ? (this.#line[0] as string) : this.#line.join(""));
+    const hasReturns = text.includes("\r");
+    for (let end = lineEnd(text, at, hasReturns); end >= 0; end = lineEnd(text, at, hasReturns)) {
+      const event = this.#endLine(this.#whole(text.slice(at, end)));
       if (event !== null) events.push(event);
-      this.#line = [];
-      at = lineEnds.lastIndex;
+      at = end + (hasReturns && text.startsWith("\r\n", end) ? 2 : 1);
     }
     if (at < text.length) this.#line.push(text.slice(at));
     return events;
+  }
+
+  /** Returns the line that ends with this piece. */
+  #whole(last: string): string {
+    if (this.#line.length === 0) return last;
+    const line = [...this.#line, last].join("");
+    this.#line = [];
+    return line;
   }
 
   /** Returns the event that ends with this line; null when none does. */
@@ -57,6 +62,15 @@ export class EventDivider {
     else if (line.startsWith("event:")) this.#name = valueAfter(line, "event:").trim();
     return null;
   }
+}
+
+const returnOrFeed = /[\r\n]/g;
+
+/** Returns where a line ends; -1 where none does. To look for one character takes a fraction of the time that a pattern takes. */
+function lineEnd(text: string, from: number, hasReturns: boolean): number {
+  if (!hasReturns) return text.indexOf("\n", from);
+  returnOrFeed.lastIndex = from;
+  return returnOrFeed.exec(text)?.index ?? -1;
 }
 
 function valueAfter(line: string, field: string): string {
