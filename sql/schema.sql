@@ -58,6 +58,8 @@ CREATE TABLE workspaces (
   status text DEFAULT 'ready'::text NOT NULL,
   created_at timestamp with time zone DEFAULT now() NOT NULL,
   updated_at timestamp with time zone DEFAULT now() NOT NULL,
+  command_lease text,
+  command_lease_ends_at timestamp with time zone,
   CONSTRAINT workspaces_pkey PRIMARY KEY (id),
   CONSTRAINT workspaces_status_check CHECK (status = ANY (ARRAY['ready'::text, 'deleting'::text])),
   CONSTRAINT workspaces_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(id)

@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { apiKeyFault } from "./api-key-fault.ts";
 import { hostsOf } from "./database/address.ts";
+import { programLimitsDefault, type SandboxConfig } from "./sandbox-config.ts";
 import { logLevels } from "./telemetry/log.ts";
 
 /** A configuration value that cannot be used. Its message names the variable; the process ends with it. */
@@ -58,12 +59,13 @@ export interface Config {
   readonly console: boolean;
   /** What signs an operator in to the console; null: nothing does. */
   readonly operatorToken: string | null;
+  readonly sandbox: SandboxConfig;
   /** The package script that this process is, when a package manager runs it; null otherwise. */
   readonly parentScript: ParentScript;
 }
 
 /** Package scripts that run until they are stopped, and what npm calls a program that `npx` runs. */
-const lastingScripts = ["start", "serve", "work", "npx"] as const;
+const lastingScripts = ["start", "serve", "work", "sandbox", "npx"] as const;
 export type ParentScript = (typeof lastingScripts)[number] | null;
 
 /** The operator's own model provider. */
@@ -156,7 +158,41 @@ export function readConfig(env: Environment = environment, defaults: ConfigDefau
     ),
     console: flag("CONSOLE", text("CONSOLE"), defaults.console),
     operatorToken: secret("OPERATOR_TOKEN", text("OPERATOR_TOKEN"), tokenBytesMin),
+    sandbox: sandboxConfig(text),
     parentScript: lastingScripts.find((script) => script === text("npm_lifecycle_event")) ?? null,
+  };
+}
+
+function sandboxConfig(text: (name: string) => string | null): SandboxConfig {
+  const runtime = text("SANDBOX") ?? "simulated";
+  if (runtime !== "simulated" && runtime !== "bubblewrap" && runtime !== "remote")
+    throw new ConfigError("SANDBOX must be one of simulated, bubblewrap, remote.");
+  const named = (text("SANDBOX_URL") ?? "").split(",").map((word) => word.trim());
+  const urls = named
+    .filter((word) => word !== "")
+    .map((word) => url("SANDBOX_URL", word, ["http:", "https:"]) as string);
+  const token = secret("SANDBOX_TOKEN", text("SANDBOX_TOKEN"), tokenBytesMin);
+  if (runtime === "remote" && (urls.length === 0 || token === null))
+    throw new ConfigError("SANDBOX=remote needs SANDBOX_URL and SANDBOX_TOKEN.");
+  const { memoryMib, processes, openFiles, fileMib, writtenMib, files, tmpMib, cpuSeconds } = programLimitsDefault;
+  const number = (name: string, fallback: number, min: number, max: number) =>
+    integer(name, text(name), fallback, min, max);
+  return {
+    runtime,
+    urls,
+    token,
+    places: number("SANDBOX_PLACES", 4, 1, 1_000),
+    cacheMib: number("SANDBOX_CACHE_MIB", 1_024, 0, 1_000_000),
+    limits: {
+      memoryMib: number("SANDBOX_MEMORY_MIB", memoryMib, 16, 1_000_000),
+      processes: number("SANDBOX_PROCESSES", processes, 4, 32_768),
+      openFiles: number("SANDBOX_OPEN_FILES", openFiles, 16, 1_000_000),
+      fileMib: number("SANDBOX_FILE_MIB", fileMib, 1, 100_000),
+      writtenMib: number("SANDBOX_WRITTEN_MIB", writtenMib, 1, 100_000),
+      files: number("SANDBOX_FILES", files, 16, 1_000_000),
+      tmpMib: number("SANDBOX_TMP_MIB", tmpMib, 1, 100_000),
+      cpuSeconds: number("SANDBOX_CPU_SECONDS", cpuSeconds, 1, 3_600),
+    },
   };
 }
 

@@ -3,6 +3,7 @@ import { lastRequestsMs } from "../kernel/limits.ts";
 import { checkDatabase } from "./database.ts";
 import { openFoundation, openHttpContext } from "./foundation.ts";
 import { openPort } from "./http.ts";
+import { openRuntime } from "./open-runtime.ts";
 import { checkRedis } from "./redis.ts";
 import type { Role } from "./run.ts";
 import { requireShared } from "./shared.ts";
@@ -16,6 +17,7 @@ export const serve: Role = async (config, log, opened) => {
   const { publicUrl } = http;
   const foundation = openFoundation({ ...shared, config, log, publicUrl, simulatedModelUrl: null }, opened);
   const ctx = openHttpContext(foundation, opened);
+  await openRuntime(config, log, opened);
   opened.defer(() => http.drain(config.drainSeconds * 1000, lastRequestsMs));
   http.open(createApp(ctx));
   log.info({ url: publicUrl, host: config.host, port: http.port }, "serving");

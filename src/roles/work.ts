@@ -1,9 +1,9 @@
 import { startWorkerPool } from "../../workers/main.ts";
 import { createOperatorApp } from "../kernel/http/operator-app.ts";
-import { warnIfUnconfined } from "../workspaces/shell/process.ts";
 import { checkDatabase } from "./database.ts";
 import { openFoundation, openWorkerContext } from "./foundation.ts";
 import { openMetricsPort } from "./http.ts";
+import { openRuntime } from "./open-runtime.ts";
 import { checkRedis } from "./redis.ts";
 import type { Role } from "./run.ts";
 import { requireShared } from "./shared.ts";
@@ -17,8 +17,8 @@ export const work: Role = async (config, log, opened, end) => {
   const publicUrl = config.publicUrl ?? "";
   const foundation = openFoundation({ ...shared, config, log, publicUrl, simulatedModelUrl: null }, opened);
   const ctx = openWorkerContext(foundation, opened);
+  await openRuntime(config, log, opened);
   const workers = await startWorkerPool(ctx, shared);
-  void warnIfUnconfined(log);
   opened.defer(() => {
     metrics?.beginDrain();
     log.info({ turns: workers.turns(), seconds: config.drainSeconds }, "draining: turns are finished for so long");

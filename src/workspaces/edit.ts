@@ -7,6 +7,7 @@ import type { TurnTool } from "../tools/tool.ts";
 import { readWorkspaceFile, writeWorkspaceFiles } from "./files.ts";
 import { readToolFilePath } from "./paths.ts";
 import { textOf } from "./read.ts";
+import { runtimeOf } from "./runtimes.ts";
 import type { WorkspaceScope } from "./scope.ts";
 import { withWorkspace } from "./store.ts";
 
@@ -14,7 +15,7 @@ import { withWorkspace } from "./store.ts";
  * Returns the tool `edit`: it replaces one passage of a file, under the workspace's lock,
  * so that no concurrent edit is lost.
  */
-export function editTool({ tenantId, workspaceId, sessionId, write, allowance }: WorkspaceScope): TurnTool {
+export function editTool({ ctx, tenantId, workspaceId, sessionId, write, allowance }: WorkspaceScope): TurnTool {
   return builtinTool({
     name: "edit",
     description: "Replace one passage of a text file. The old text must occur exactly once.",
@@ -28,7 +29,7 @@ export function editTool({ tenantId, workspaceId, sessionId, write, allowance }:
     }),
     readOnly: false,
     execute: async (input) => {
-      const path = readToolFilePath(input.path);
+      const path = readToolFilePath(input.path, runtimeOf(ctx.config));
       const edit = async (inner: Tx) => {
         const before = await readWorkspaceFile(inner, workspaceId, path);
         if (before === null) throw new ToolError(`There is no file ${path}.`);

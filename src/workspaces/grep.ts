@@ -4,18 +4,20 @@ import { boundItems, cutNote } from "../tools/bounded.ts";
 import { builtinTool } from "../tools/builtin.ts";
 import { ToolError } from "../tools/error.ts";
 import type { TurnTool } from "../tools/tool.ts";
+import { readContents } from "./commands/snapshot.ts";
 import { listWorkspaceFiles } from "./files.ts";
 import { readToolPath } from "./paths.ts";
+import { CommandCutError } from "./runtime.ts";
+import { runtimeOf } from "./runtimes.ts";
 import type { WorkspaceScope } from "./scope.ts";
-import { JobCutError, neverAborted, runJob, withJobSlot } from "./shell/host.ts";
-import { readContents } from "./shell/run.ts";
+import { neverAborted, runJob, withJobSlot } from "./shell/host.ts";
 import { requireWorkspace } from "./store.ts";
 
 /** The length limit of a pattern; real ones are far shorter. */
 const patternCharactersMax = 2_000;
 
 /** Returns the tool `grep`. It searches in a separate process, because a search may take long. */
-export function grepTool({ ctx: { sql }, tenantId, workspaceId }: WorkspaceScope): TurnTool {
+export function grepTool({ ctx: { sql, config }, tenantId, workspaceId }: WorkspaceScope): TurnTool {
   return builtinTool({
     name: "grep",
     description: "Find the lines of text files that match a regular expression (JavaScript's).",
@@ -25,7 +27,7 @@ export function grepTool({ ctx: { sql }, tenantId, workspaceId }: WorkspaceScope
     }),
     readOnly: true,
     execute: async ({ pattern, path }, signal = neverAborted) => {
-      const under = readToolPath(path ?? "/");
+      const under = readToolPath(path ?? "/", runtimeOf(config));
       checkPattern(pattern);
       const fetch = (paths: readonly string[]) => readContents(sql, workspaceId, paths);
       const found = await withJobSlot(tenantId, signal, async () => {
@@ -37,7 +39,9 @@ export function grepTool({ ctx: { sql }, tenantId, workspaceId }: WorkspaceScope
         if (files.length === 0) return { matches: [], complete: true };
         return runJob({ kind: "search", pattern, files }, { fetch, signal });
       }).catch((error) => {
-        throw error instanceof JobCutError ? new ToolError("The search took too long; use a simpler pattern.") : error;
+        throw error instanceof CommandCutError
+          ? new ToolError("The search took too long; use a simpler pattern.")
+          : error;
       });
       const { items, cut } = boundItems(found.matches);
       const whole = found.complete && !cut;

@@ -24,6 +24,12 @@ export const fileListsPerTenantMax = 2;
 
 /** A command may run this long; then it is ended (docs/decisions/workspaces.md). */
 export const commandMs = 30_000;
+/** A command of `POST /v1/workspaces/:workspaceId/commands` may be given this long, in seconds. */
+export const commandSecondsMax = 300;
+/** The length limit of what such a command reads from its standard input. */
+export const commandStdinCharactersMax = 262_144;
+/** The right to run programs in a workspace ends so long after it was renewed the last time. */
+export const commandLeaseMs = 10_000;
 /** A process that has not stopped by itself this long after its time is killed. */
 export const processGraceMs = 3_000;
 /** CPU time after which the system ends a process whose worker has died, in seconds. */

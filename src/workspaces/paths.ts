@@ -1,6 +1,7 @@
 import { invalid } from "../kernel/errors.ts";
 import { ToolError } from "../tools/error.ts";
 import { pathProblem } from "./path-rules.ts";
+import type { Runtime } from "./runtime.ts";
 
 /**
  * Returns a request's path of one file, relative to the root; a leading slash is allowed
@@ -19,14 +20,22 @@ export function isRootPath(path: string): boolean {
   return path === "/";
 }
 
+/** Where real programs see the workspace. */
+const mountedAt = "/workspace";
+
+/** Returns a model's path or pattern as it is from the root, where that is `/workspace` for programs. */
+export function fromMount(path: string, { isReal }: Pick<Runtime, "isReal">): string {
+  return isReal && `${path}/`.startsWith(`${mountedAt}/`) ? path.slice(mountedAt.length + 1) : path;
+}
+
 /**
  * Returns a model's path relative to the root, empty for the root itself: `.` and `..`
- * are resolved, a slash at the end is removed. Throws a `ToolError` for a path that
+ * are resolved, a slash at the end is removed; where programs are real, `/workspace` is the root too. Throws a `ToolError` for a path that
  * leaves the root or is no path.
  */
-export function readToolPath(path: string): string {
+export function readToolPath(path: string, runtime: Pick<Runtime, "isReal">): string {
   const segments: string[] = [];
-  for (const segment of path.split("/")) {
+  for (const segment of fromMount(path, runtime).split("/")) {
     if (segment === "" || segment === ".") continue;
     if (segment !== "..") segments.push(segment);
     else if (segments.pop() === undefined) throw new ToolError(`${path} lies outside the workspace.`);
@@ -38,8 +47,8 @@ export function readToolPath(path: string): string {
 }
 
 /** As `readToolPath`, for a path that must name a file; throws for the root too. */
-export function readToolFilePath(path: string): string {
-  const relative = readToolPath(path);
+export function readToolFilePath(path: string, runtime: Pick<Runtime, "isReal">): string {
+  const relative = readToolPath(path, runtime);
   if (relative === "") throw new ToolError("The path must name a file.");
   return relative;
 }

@@ -7,6 +7,7 @@ import type { ToolScope, TurnTool } from "../tools/tool.ts";
 import { readWorkspaceFile } from "./files.ts";
 import { virtualFolder } from "./path-rules.ts";
 import { readToolFilePath } from "./paths.ts";
+import { runtimeOf } from "./runtimes.ts";
 import { requireWorkspace } from "./store.ts";
 
 /** Returns the text at a virtual path (`/.parley/…`), or null when there is none. */
@@ -24,7 +25,8 @@ export function readTool(scope: ToolScope, readVirtual?: ReadVirtual): TurnTool 
     readOnly: true,
     execute: async (input) => {
       const virtualPath = virtualPathOf(input.path);
-      if (virtualPath === null) return show(input.path, await readOwn(scope, readToolFilePath(input.path)));
+      if (virtualPath === null)
+        return show(input.path, await readOwn(scope, readToolFilePath(input.path, runtimeOf(scope.ctx.config))));
       const text = await readVirtual?.(virtualPath);
       if (text === undefined || text === null) throw missing(input.path);
       return showText(input.path, text, Buffer.byteLength(text));

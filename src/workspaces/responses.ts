@@ -13,6 +13,8 @@ const under = (component: string, id: TSchema) =>
     name: example(Text, "Reports"),
     ...attribution,
     status: OneOf("ready", "deleting"),
+    /** What commands run in (docs/sandboxes.md). */
+    runtime: OneOf("simulated", "bubblewrap", "remote"),
     ...times,
   });
 export const WorkspaceResponse = under("Workspace", Id("workspace"));
@@ -26,3 +28,14 @@ export const WorkspaceFileResponse = Component("WorkspaceFile", {
   sizeBytes: example(Type.Integer(), 640),
 });
 export const WorkspaceFileListResponse = listOf("WorkspaceFileList", "files", WorkspaceFileResponse);
+
+export const CommandResponse = Component("WorkspaceCommand", {
+  /** 124 when its time has ended it. */
+  exitCode: example(Type.Integer(), 0),
+  stdout: example(Text, "total 0\n"),
+  /** What was left out of the workspace, and why a limit ended the command, stands at its end. */
+  stderr: example(Text, ""),
+  /** Whether only the beginning of the output is shown. */
+  truncated: Type.Boolean(),
+  durationMs: example(Type.Integer(), 12),
+});

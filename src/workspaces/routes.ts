@@ -8,6 +8,7 @@ import { type Input, operation, pathIds } from "../kernel/http/operation.ts";
 import { readLimit } from "../kernel/http/page.ts";
 import { Reply } from "../kernel/http/reply.ts";
 import { Id } from "../kernel/ids.ts";
+import { commandRoutes } from "./command-routes.ts";
 import { deleteWorkspaceFile, listWorkspaceFiles, readWorkspaceFile, writeWorkspaceFiles } from "./files.ts";
 import { fileBytesMax } from "./limits.ts";
 import { isRootPath, readFilePath } from "./paths.ts";
@@ -22,7 +23,14 @@ import {
   WorkspaceResponse,
 } from "./responses.ts";
 import { SandboxId, sandboxIdOf, workspaceIdOf } from "./sandbox-id.ts";
-import { FileOrListQuery, FileQuery, WorkspaceCreate, WorkspaceList, WorkspaceUpdate } from "./schema.ts";
+import {
+  FileOrListQuery,
+  FileQuery,
+  type Workspace,
+  WorkspaceCreate,
+  WorkspaceList,
+  WorkspaceUpdate,
+} from "./schema.ts";
 import {
   createWorkspace,
   getWorkspace,
@@ -34,7 +42,7 @@ import {
 
 /** Workspaces and form A's sandboxes, `/v1/workspaces` and `/v1/sandboxes`: one resource with two id prefixes. */
 export function workspaceRoutes(ctx: Ctx) {
-  return new Elysia().use(recordRoutes(ctx)).use(fileRoutes(ctx)).use(sandboxRoutes(ctx));
+  return new Elysia().use(recordRoutes(ctx)).use(fileRoutes(ctx)).use(sandboxRoutes(ctx)).use(commandRoutes(ctx));
 }
 
 const workspacePath = pathIds({ workspaceId: Id("workspace") });
@@ -50,9 +58,15 @@ type ListInput = Pick<Input<typeof workspacePath, typeof WorkspaceList, typeof w
   readonly query: Static<typeof WorkspaceList>;
 };
 
-function listPage({ sql, tenantId, query }: ListInput) {
+/** Adds what commands run in, which is this process's. */
+function shownBy({ config }: Ctx) {
+  return (workspace: Workspace) => ({ ...workspace, runtime: config.sandbox.runtime });
+}
+
+async function listPage(ctx: Ctx, { sql, tenantId, query }: ListInput) {
   const { userId, cursor, limit } = query;
-  return listWorkspaces(sql, { tenantId, userId, cursor, limit: readLimit(limit) });
+  const page = await listWorkspaces(sql, { tenantId, userId, cursor, limit: readLimit(limit) });
+  return { ...page, data: page.data.map(shownBy(ctx)) };
 }
 
 type RemoveInput = Pick<Input<typeof workspacePath, typeof WorkspaceList, typeof workspacePath>, "commit" | "tenantId">;
@@ -68,10 +82,10 @@ function remove({ commit, tenantId }: RemoveInput, id: string) {
 
 type UpdateInput = Pick<Input<TObject, TObject, typeof WorkspaceUpdate>, "commit" | "tenantId" | "body">;
 
-function update({ commit, tenantId, body }: UpdateInput, id: string) {
+function update(ctx: Ctx, { commit, tenantId, body }: UpdateInput, id: string) {
   return commit(async (inner, note) => {
     note.before = await getWorkspace(inner, tenantId, id);
-    return updateWorkspace(inner, tenantId, id, body);
+    return shownBy(ctx)(await updateWorkspace(inner, tenantId, id, body));
   });
 }
 
@@ -89,7 +103,8 @@ function recordRoutes(ctx: Ctx) {
         response: WorkspaceResponse,
         errors: ["invalid_request"],
         onlyForm: "b",
-        handle: ({ commit, tenantId, body }) => commit((inner) => createWorkspace(inner, tenantId, body, "workspace")),
+        handle: ({ commit, tenantId, body }) =>
+          commit(async (inner) => shownBy(ctx)(await createWorkspace(inner, tenantId, body, "workspace"))),
       }),
     )
     .get(
@@ -102,7 +117,7 @@ function recordRoutes(ctx: Ctx) {
         response: WorkspaceListResponse,
         errors: ["invalid_cursor"],
         onlyForm: "b",
-        handle: listPage,
+        handle: (input) => listPage(ctx, input),
       }),
     )
     .get(
@@ -115,7 +130,8 @@ function recordRoutes(ctx: Ctx) {
         response: WorkspaceResponse,
         errors: ["workspace_not_found"],
         onlyForm: "b",
-        handle: ({ sql, tenantId, params }) => getWorkspace(sql, tenantId, params.workspaceId),
+        handle: async ({ sql, tenantId, params }) =>
+          shownBy(ctx)(await getWorkspace(sql, tenantId, params.workspaceId)),
       }),
     )
     .patch(
@@ -131,7 +147,7 @@ function recordRoutes(ctx: Ctx) {
         response: WorkspaceResponse,
         errors: ["workspace_not_found", "workspace_delete_conflict"],
         onlyForm: "b",
-        handle: (input) => update(input, input.params.workspaceId),
+        handle: (input) => update(ctx, input, input.params.workspaceId),
       }),
     )
     .delete(
@@ -170,7 +186,7 @@ function sandboxRoutes(ctx: Ctx) {
           commit(async (inner, note) => {
             const made = await createWorkspace(inner, tenantId, body, "sandbox");
             note.resourceId = sandboxIdOf(made.id);
-            return made;
+            return shownBy(ctx)(made);
           }),
       }),
     )
@@ -184,7 +200,7 @@ function sandboxRoutes(ctx: Ctx) {
         success: 200,
         response: SandboxListResponse,
         errors: ["invalid_cursor"],
-        handle: listPage,
+        handle: (input) => listPage(ctx, input),
       }),
     )
     .get(
@@ -197,7 +213,8 @@ function sandboxRoutes(ctx: Ctx) {
         success: 200,
         response: SandboxResponse,
         errors: ["workspace_not_found"],
-        handle: ({ sql, tenantId, params }) => getWorkspace(sql, tenantId, workspaceIdOf(params.sandboxId)),
+        handle: async ({ sql, tenantId, params }) =>
+          shownBy(ctx)(await getWorkspace(sql, tenantId, workspaceIdOf(params.sandboxId))),
       }),
     )
     .put(
@@ -212,7 +229,7 @@ function sandboxRoutes(ctx: Ctx) {
         success: 200,
         response: SandboxResponse,
         errors: ["workspace_not_found", "workspace_delete_conflict"],
-        handle: (input) => update(input, workspaceIdOf(input.params.sandboxId)),
+        handle: (input) => update(ctx, input, workspaceIdOf(input.params.sandboxId)),
       }),
     )
     .delete(

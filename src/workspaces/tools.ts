@@ -10,8 +10,9 @@ import { withFileList } from "./file-list.ts";
 import { writeWorkspaceFiles } from "./files.ts";
 import { globPaths } from "./glob.ts";
 import { grepTool } from "./grep.ts";
-import { readToolFilePath, readToolPath } from "./paths.ts";
+import { fromMount, readToolFilePath, readToolPath } from "./paths.ts";
 import { type ReadVirtual, readTool } from "./read.ts";
+import { runtimeOf } from "./runtimes.ts";
 import type { WorkspaceScope } from "./scope.ts";
 import { withWorkspace } from "./store.ts";
 
@@ -36,14 +37,14 @@ export function workspaceTools(scope: ToolScope, readVirtual?: ReadVirtual): Tur
 
 const path = Type.String({ minLength: 1, description: "The file's path, from the workspace's root." });
 
-function writeTool({ tenantId, workspaceId, sessionId, write, allowance }: WorkspaceScope): TurnTool {
+function writeTool({ ctx, tenantId, workspaceId, sessionId, write, allowance }: WorkspaceScope): TurnTool {
   return builtinTool({
     name: "write",
     description: "Create or replace a text file of the workspace.",
     input: Closed({ path, content: Type.String({ description: "The whole text of the file." }) }),
     readOnly: false,
     execute: async (input) => {
-      const file = { path: readToolFilePath(input.path), content: Buffer.from(input.content) };
+      const file = { path: readToolFilePath(input.path, runtimeOf(ctx.config)), content: Buffer.from(input.content) };
       allowance.take(file.content.byteLength);
       await write((inner) =>
         withWorkspace(inner, tenantId, workspaceId, () => writeWorkspaceFiles(inner, workspaceId, sessionId, [file])),
@@ -60,7 +61,7 @@ function listTool(scope: WorkspaceScope): TurnTool {
     input: Closed({ path: Type.Optional(Type.String({ description: "The folder; left out: the root." })) }),
     readOnly: true,
     execute: async (input, signal) => {
-      const folder = readToolPath(input.path ?? "/");
+      const folder = readToolPath(input.path ?? "/", runtimeOf(scope.ctx.config));
       const { items, cut } = await withFileList(scope, { under: folder, signal }, boundItems);
       return { files: items, ...(cut ? { note: cutNote("name a folder to see the rest") } : {}) };
     },
@@ -76,7 +77,7 @@ function globTool(scope: WorkspaceScope): TurnTool {
     execute: async ({ pattern }, signal) => {
       const found = await withFileList(scope, { under: "", signal }, (files) =>
         globPaths(
-          pattern,
+          fromMount(pattern, runtimeOf(scope.ctx.config)),
           files.map(({ path }) => path),
           signal,
         ),

@@ -255,6 +255,14 @@ const workspaces: Record<string, Caller> = {
     body: { name: freshName() },
   }),
   "DELETE /v1/workspaces/:workspaceId": idOf("workspaceId", (s) => s.newWorkspace()),
+  "POST /v1/workspaces/:workspaceId/commands": async (s) => ({
+    params: { workspaceId: await s.theWorkspace() },
+    body: { command: "echo done" },
+  }),
+  "POST /v1/sandboxes/:sandboxId/commands": async (s) => ({
+    params: { sandboxId: await s.theSandbox() },
+    body: { command: "echo done" },
+  }),
   "GET /v1/workspaces/:workspaceId/files": idOf("workspaceId", (s) => s.theWorkspace()),
   "PUT /v1/workspaces/:workspaceId/files": async (s) => ({
     params: { workspaceId: await s.theWorkspace() },

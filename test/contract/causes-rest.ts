@@ -177,6 +177,8 @@ const workspaces: readonly Cause[] = [
       `GET ${files}`,
       `PUT ${files}`,
       `DELETE ${files}`,
+      "POST /v1/workspaces/:workspaceId/commands",
+      "POST /v1/sandboxes/:sandboxId/commands",
     ],
     row: "409 workspace_delete_conflict | 409 SANDBOX_DELETE_CONFLICT",
     meet: async (s, form, op) => ask(s, op, form, inEitherForm(await leaving(s), form)),

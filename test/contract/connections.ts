@@ -1,4 +1,4 @@
-import { ascii, type Contract, cap, characters, type Limit, metadata, pageLimit, userId } from "./contract.ts";
+import { ascii, type Contract, cap, characters, type Limit, metadata, number, pageLimit, userId } from "./contract.ts";
 
 const connection = { id: ["mcp", "404 not_found"] } as const;
 const taken = "409 mcp_connection_name_conflict | 409 invalid_request";
@@ -88,6 +88,11 @@ const sandbox = { sandboxId: ["sb", "- | 404 SANDBOX_NOT_FOUND"] } as const;
 const workspace = { workspaceId: ["ws", "404 workspace_not_found | -"] } as const;
 const fields = [characters("/name", 1, 80), metadata];
 const conflict = "409 workspace_delete_conflict | 409 SANDBOX_DELETE_CONFLICT";
+const commandLimits = [
+  characters("/command", 1, 100_000),
+  characters("/stdin", 0, 262_144),
+  number("/timeoutSeconds", 1, 300),
+];
 const inUse = "409 workspace_in_use | 409 SANDBOX_IN_USE";
 
 /** Workspaces, which form A calls sandboxes: docs/decisions/workspaces.md. */
@@ -151,6 +156,28 @@ export const workspaces: readonly Contract[] = [
     shape: null,
     ids: workspace,
     errors: [inUse],
+  },
+  {
+    op: "POST /v1/workspaces/:workspaceId/commands",
+    form: "b",
+    success: [200],
+    shape: "WorkspaceCommand",
+    ids: workspace,
+    body: "json",
+    key: "response",
+    errors: [conflict],
+    limits: commandLimits,
+  },
+  {
+    op: "POST /v1/sandboxes/:sandboxId/commands",
+    form: "a",
+    success: [200],
+    shape: "WorkspaceCommand",
+    ids: sandbox,
+    body: "json",
+    key: "response",
+    errors: [conflict],
+    limits: commandLimits,
   },
   {
     op: "GET /v1/workspaces/:workspaceId/files",

@@ -86,6 +86,7 @@ const workspace = {
   name: "text",
   ...attribution,
   status: "=ready,deleting",
+  runtime: "=simulated,bubblewrap,remote",
   ...made,
 } as const;
 const totals = { inputTokens: "int", outputTokens: "int", requestCount: "int", durationMs: "int" } as const;
@@ -247,6 +248,7 @@ const shapes: Readonly<Record<string, Fields>> = {
   WorkspacePage: page("Workspace"),
   Sandbox: { id: "sb_", ...workspace },
   SandboxPage: page("Sandbox"),
+  WorkspaceCommand: { exitCode: "int", stdout: "text", stderr: "text", truncated: "bool", durationMs: "int" },
   WorkspaceDeleting: { status: "=deleting" },
   Task: task,
   ListedTask: { ...task, latestRun: "#LatestRun?" },

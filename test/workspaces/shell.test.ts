@@ -190,7 +190,7 @@ describe("bash", () => {
     });
   });
 
-  test("an endless command is cut after 30 s, and what it had written is kept", async () => {
+  test("an endless command is cut after 30 s, and nothing that it wrote is kept", async () => {
     const startedAt = performance.now();
     // Side by side, because each takes its 30 s; three tenants, because one has two places.
     const others = [await newScope(h, await h.tenant()), await newScope(h, await h.tenant())];
@@ -213,7 +213,7 @@ describe("bash", () => {
     // A command that is not cut ends much later or never, and one in this process would stop it for 30 s.
     expect(performance.now() - startedAt).toBeLessThan(60_000);
     expect(longestPauseMs).toBeLessThan(10_000);
-    expect(await filesOf(working.scope)).toEqual({ early: "early\n" });
+    expect(await filesOf(working.scope)).toEqual({});
     expect(await filesOf(others[1] as WorkingScope)).toEqual({});
   });
 

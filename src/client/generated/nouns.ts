@@ -31,6 +31,7 @@ import type {
   ClientToolCallSettled,
   ClientToolCalls,
   ClientToolResult,
+  CommandCreate,
   CurrentMerchantConnection,
   Generate,
   LatestSession,
@@ -133,6 +134,7 @@ import type {
   WebhookUpdate,
   WebhookWithSecret,
   Workspace,
+  WorkspaceCommand,
   WorkspaceCreate,
   WorkspaceDeleting,
   WorkspaceFile,
@@ -815,6 +817,11 @@ class WorkspacesClient {
   /** Delete a workspace's file: `DELETE /v1/workspaces/{workspaceId}/files`. */
   deleteFile(workspaceId: string, query: { path: string }, options: CallOptions = {}): Promise<void> {
     return this.#transport.call("DELETE", path`/v1/workspaces/${workspaceId}/files`, { query, ...options });
+  }
+
+  /** Run a command in a workspace: `POST /v1/workspaces/{workspaceId}/commands`. */
+  runCommand(workspaceId: string, body: CommandCreate, options: CallOptions = {}): Promise<WorkspaceCommand> {
+    return this.#transport.call("POST", path`/v1/workspaces/${workspaceId}/commands`, { body, ...options });
   }
 }
 

@@ -305,6 +305,12 @@ export interface ClientToolResult {
   errorText?: string;
 }
 
+export interface CommandCreate {
+  command: string;
+  timeoutSeconds?: number;
+  stdin?: string;
+}
+
 export interface Continuation {
   id: string;
   status: "waiting" | "queued" | "running" | "succeeded" | "failed";
@@ -1721,8 +1727,17 @@ export interface Workspace {
   userId: string;
   metadata: Record<string, unknown>;
   status: "ready" | "deleting";
+  runtime: "simulated" | "bubblewrap" | "remote";
   createdAt: string;
   updatedAt: string;
+}
+
+export interface WorkspaceCommand {
+  exitCode: number;
+  stdout: string;
+  stderr: string;
+  truncated: boolean;
+  durationMs: number;
 }
 
 export interface WorkspaceCreate {

@@ -1,10 +1,11 @@
 import { Bash, type BashOptions, getCommandNames } from "just-bash";
 import { fileBytesMax, workspaceBytesMax, workspaceFilesMax } from "../limits.ts";
 import { pathProblem } from "../path-rules.ts";
+import { type Changes, type CommandResult, type FetchContents, noChanges, type StoredFile } from "../runtime.ts";
 import { cleanOutput } from "./clean-output.ts";
 import { addDevices, TreeFs, walk } from "./filesystem.ts";
 import { CommandGuard } from "./guard.ts";
-import type { Changes, CommandJob, CommandResult, FetchContents, StoredFile } from "./protocol.ts";
+import type { CommandJob } from "./protocol.ts";
 import { rm } from "./rm.ts";
 import { type FileNode, Tree } from "./tree.ts";
 
@@ -49,7 +50,8 @@ export async function runShellCommand(job: CommandJob, fetch: FetchContents): Pr
     node.content ??= content ?? new Uint8Array();
     return node.content;
   };
-  const guard = new CommandGuard();
+  const startedAtMs = performance.now();
+  const guard = new CommandGuard(job.timeoutMs);
   const bash = new Bash({
     fs: new TreeFs(tree, load),
     cwd: "/",
@@ -61,11 +63,21 @@ export async function runShellCommand(job: CommandJob, fetch: FetchContents): Pr
     coverage: guard,
   });
   const { stdout, stderr, exitCode } = await bash
-    .exec(job.command, { signal: guard.signal, rawScript: true })
+    .exec(job.command, { signal: guard.signal, rawScript: true, stdin: job.stdin })
     .catch(failedResult);
+  const durationMs = Math.round(performance.now() - startedAtMs);
   const { changes, dropped } = await collect(tree, stored, job.folders, load);
-  const notes = [...guard.notes(), ...dropped];
-  return { stdout: shown(stdout), stderr: shown(stderr), exitCode, changes, notes };
+  const notes = guard.isTimeUp ? guard.notes() : [...guard.notes(), ...dropped];
+  const isCut = Math.max(stdout.length, stderr.length) > outputCharactersMax;
+  return {
+    stdout: shown(stdout),
+    stderr: shown(stderr),
+    isCut,
+    exitCode,
+    durationMs,
+    notes,
+    changes: guard.isTimeUp ? noChanges : changes,
+  };
 }
 
 /** A redirection that exceeds a limit of the workspace ends the whole command. */

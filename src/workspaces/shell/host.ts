@@ -12,34 +12,16 @@ import {
   processMemoryBytesMax,
   processMemoryCheckMs,
 } from "../limits.ts";
+import { CommandCutError, type CommandResult, type RunOptions } from "../runtime.ts";
 import { encodeFrame, FrameReader } from "./frames.ts";
 import { startProcess } from "./process.ts";
-import type {
-  CommandJob,
-  CommandResult,
-  FetchContents,
-  ProcessJob,
-  ProcessMessage,
-  SearchJob,
-  SearchResult,
-  WorkerMessage,
-} from "./protocol.ts";
+import type { CommandJob, ProcessJob, ProcessMessage, SearchJob, SearchResult, WorkerMessage } from "./protocol.ts";
 
 /** Shared by the whole process: the load on the machine does not depend on how many contexts the process has. */
 const slots = new SharedSlots(processesMax, processesPerTenantMax);
 
 /** For callers that cannot be aborted. */
 export const neverAborted = new AbortController().signal;
-
-/** The job's process did not end by itself and was killed, or ended without a result. */
-export class JobCutError extends Error {
-  override readonly name = "JobCutError";
-}
-
-interface JobOptions {
-  readonly fetch: FetchContents;
-  readonly signal: AbortSignal;
-}
 
 /**
  * Waits for a slot, and holds it for `work`: what is read for a job is read within it,
@@ -54,11 +36,11 @@ export function withJobSlot<T>(tenantId: string, signal: AbortSignal, work: () =
  * Runs a job in a separate process; for callers that hold a slot (`withJobSlot`). A thread would be lighter, but a runtime
  * cannot end a thread during every kind of step (a regular expression, for example),
  * and a separate process holds no secrets. Throws the signal's reason when it aborts,
- * `JobCutError` when the process had to be killed, `ToolError` when the job itself fails.
+ * `CommandCutError` when the process had to be killed, `ToolError` when the job itself fails.
  */
-export function runJob(job: CommandJob, options: JobOptions): Promise<CommandResult>;
-export function runJob(job: SearchJob, options: JobOptions): Promise<SearchResult>;
-export async function runJob(job: ProcessJob, options: JobOptions): Promise<CommandResult | SearchResult> {
+export function runJob(job: CommandJob, options: RunOptions): Promise<CommandResult>;
+export function runJob(job: SearchJob, options: RunOptions): Promise<SearchResult>;
+export async function runJob(job: ProcessJob, options: RunOptions): Promise<CommandResult | SearchResult> {
   const child = startProcess();
   const gone = new Promise<void>((resolve) => child.once("close", () => resolve()));
   try {
@@ -72,15 +54,16 @@ export async function runJob(job: ProcessJob, options: JobOptions): Promise<Comm
 function converse(
   child: ChildProcess,
   job: ProcessJob,
-  { fetch, signal }: JobOptions,
+  { fetch, signal }: RunOptions,
 ): Promise<CommandResult | SearchResult> {
   const reader = new FrameReader(frameBytesMax);
   const send = (message: WorkerMessage) => child.stdin?.write(encodeFrame(message));
   const stopWatching: (() => void)[] = [];
   const outcome = new Promise<CommandResult | SearchResult>((resolve, reject) => {
-    const cut = (why: string) => reject(new JobCutError(why));
+    const cut = (why: string) => reject(new CommandCutError(why));
+    const limitMs = job.kind === "command" ? job.timeoutMs : commandMs;
     const startLimit = () =>
-      setTimeout(() => cut(`The command was cut after ${commandMs / 1000} s.`), commandMs + processGraceMs);
+      setTimeout(() => cut(`The command was cut after ${limitMs / 1000} s.`), limitMs + processGraceMs);
     let limit = startLimit();
     let mayBegin = true;
     const memoryCheck = setInterval(async () => {

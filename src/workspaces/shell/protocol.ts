@@ -1,16 +1,12 @@
-/** The messages between a worker and the process that runs one command or search. */
+import type { CommandResult, StoredFile } from "../runtime.ts";
 
-/** A file as the process receives it; its content is requested when it is needed. */
-export interface StoredFile {
-  readonly path: string;
-  readonly size: number;
-  readonly executable: boolean;
-  readonly mtimeMs: number;
-}
+/** The messages between a worker and the process that runs one command or search. */
 
 export interface CommandJob {
   readonly kind: "command";
   readonly command: string;
+  readonly stdin: string;
+  readonly timeoutMs: number;
   readonly files: readonly StoredFile[];
   readonly folders: readonly string[];
 }
@@ -22,24 +18,6 @@ export interface SearchJob {
 }
 
 export type ProcessJob = CommandJob | SearchJob;
-
-/** The difference between the workspace after a command and before it. */
-export interface Changes {
-  readonly writes: readonly { path: string; content: Uint8Array; executable: boolean }[];
-  readonly deletes: readonly string[];
-  /** Empty folders that are new, and those that no longer exist or are no longer empty. */
-  readonly foldersMade: readonly string[];
-  readonly foldersGone: readonly string[];
-}
-
-export interface CommandResult {
-  readonly stdout: string;
-  readonly stderr: string;
-  readonly exitCode: number;
-  readonly changes: Changes;
-  /** Notes beside the output: what was cut, what was not kept. */
-  readonly notes: readonly string[];
-}
 
 export interface SearchResult {
   readonly matches: readonly { path: string; line: number; text: string }[];
@@ -59,6 +37,3 @@ export type ProcessMessage =
 export type WorkerMessage =
   | { readonly type: "job"; readonly job: ProcessJob }
   | { readonly type: "contents"; readonly contents: readonly (Uint8Array | null)[] };
-
-/** Requests contents from the worker. */
-export type FetchContents = (paths: readonly string[]) => Promise<readonly (Uint8Array | null)[]>;

@@ -1,4 +1,5 @@
-import type { FetchContents, SearchJob, SearchResult } from "./protocol.ts";
+import type { FetchContents } from "../runtime.ts";
+import type { SearchJob, SearchResult } from "./protocol.ts";
 
 /** The most matches of one search. */
 const matchesMax = 1_000;

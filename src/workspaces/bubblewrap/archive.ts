@@ -1,0 +1,48 @@
+import { Readable } from "node:stream";
+import { extract, pack } from "tar-stream";
+
+/** A file of an archive that goes into a sandbox. */
+export interface ArchivedFile {
+  readonly path: string;
+  readonly content: Uint8Array;
+  readonly executable: boolean;
+  readonly mtimeMs: number;
+}
+
+/** Returns an archive (tar) of files and empty folders. */
+export async function archiveOf(files: readonly ArchivedFile[], folders: readonly string[]): Promise<Buffer> {
+  const archive = pack();
+  for (const name of folders) archive.entry({ name, type: "directory", mode: 0o755 });
+  for (const { path, content, executable, mtimeMs } of files) {
+    const mode = executable ? 0o755 : 0o644;
+    archive.entry({ name: path, mode, mtime: new Date(mtimeMs), size: content.byteLength }, Buffer.from(content));
+  }
+  archive.finalize();
+  const pieces: Buffer[] = [];
+  for await (const piece of archive) pieces.push(piece as Buffer);
+  return Buffer.concat(pieces);
+}
+
+/**
+ * Reads the archive of the files that a sandbox was asked for, and returns their contents. `sizes` are the files with the sizes that
+ * they were said to have: what else comes, or comes with another size, is an error. Throws for it and for a broken archive.
+ */
+export async function readArchive(
+  stream: AsyncIterable<Uint8Array>,
+  sizes: ReadonlyMap<string, number>,
+): Promise<Map<string, Buffer>> {
+  const contents = new Map<string, Buffer>();
+  const archive = extract();
+  const source = Readable.from(stream, { objectMode: false });
+  source.on("error", (error) => archive.destroy(error));
+  source.pipe(archive as unknown as NodeJS.WritableStream);
+  for await (const entry of archive) {
+    const { name, type, size = 0 } = entry.header;
+    if (type !== "file" || contents.has(name) || sizes.get(name) !== size)
+      throw new Error("The sandbox sent what was not asked for.");
+    const pieces: Uint8Array[] = [];
+    for await (const piece of entry) pieces.push(piece as Uint8Array);
+    contents.set(name, Buffer.concat(pieces));
+  }
+  return contents;
+}
