@@ -1,6 +1,6 @@
 /**
  * What vendors of models demand of a prompt and its tools, as they publish it: a row for each.
- * docs/vendors.md says where each rule is published. `fit-prompt.ts`
+ * docs/vendors.md has them as tables. `fit-prompt.ts`
  * and `fit-tools.ts` make a request fit for its row; what holds for all rows stands there.
  */
 export interface VendorRules {
