@@ -55,6 +55,7 @@ import {
 import { tasksPerTenantMax } from "../../src/tasks/schema.ts";
 import { usageRangeDaysMax } from "../../src/usage/schema.ts";
 import * as webhooks from "../../src/webhooks/schema.ts";
+import * as sandboxes from "../../src/workspaces/bubblewrap/limits.ts";
 import * as workspaces from "../../src/workspaces/limits.ts";
 import { inRepository } from "../harness/repository.ts";
 
@@ -182,6 +183,12 @@ const ownedElsewhere: Readonly<Record<string, Readonly<Record<string, readonly [
   "docs/decisions/agents.md": { "15 minutes": "a signed URL of a picture" },
   "docs/decisions/requests.md": { "16 KiB": "headers, as the runtime has it" },
   "docs/deployment.md": { "16 MiB": "what a proxy should let through" },
+  "docs/sandboxes.md": {
+    "15 minutes": ["folderIdleMs", sandboxes.folderIdleMs],
+    "256 KiB": ["outputBytesMax", sandboxes.outputBytesMax],
+    "2 minutes": "how long a command waits",
+    "2 GiB": "what a host should have",
+  },
   "docs/testing.md": { "128 MiB": "the disk of a fault" },
   "docs/workers.md": { "4 hours": "graphile-worker's own" },
 };
