@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { apiKeyFault } from "./api-key-fault.ts";
 import { hostsOf } from "./database/address.ts";
+import { parseRedisUrl } from "./relay/redis-address.ts";
 import { programLimitsDefault, type SandboxConfig } from "./sandbox-config.ts";
 import { logLevels } from "./telemetry/log.ts";
 
@@ -127,7 +128,7 @@ export function readConfig(env: Environment = environment, defaults: ConfigDefau
     host: text("HOST") ?? "127.0.0.1",
     publicUrl: url("PUBLIC_URL", text("PUBLIC_URL"), ["http:", "https:"]),
     databaseUrl: databaseUrl("DATABASE_URL", text("DATABASE_URL")),
-    redisUrl: connectionUrl("REDIS_URL", text("REDIS_URL"), ["redis:", "rediss:"]),
+    redisUrl: redisUrl(text("REDIS_URL")),
     home: resolve(text("PARLEY_HOME") ?? ".parley"),
     encryptionKey: optional(text("ENCRYPTION_KEY"), (value) => readEncryptionKey(value)),
     previousEncryptionKeys: optional(text("ENCRYPTION_KEY_PREVIOUS"), readPreviousKeys) ?? [],
@@ -226,6 +227,15 @@ function databaseUrl(name: string, value: string | null): string | null {
   throw new ConfigError(
     `${name} must be a URL such as postgres://user:password@host:5432/name; hosts are comma-separated.`,
   );
+}
+
+function redisUrl(value: string | null): string | null {
+  try {
+    if (value !== null) parseRedisUrl(value);
+    return value;
+  } catch (error) {
+    throw new ConfigError(`REDIS_URL ${(error as Error).message}.`);
+  }
 }
 
 /** Returns a sealing key, read from its base64; `name` is where it stands. Throws `ConfigError`. */

@@ -1,4 +1,3 @@
-import type { Redis } from "ioredis";
 import { Reports } from "./admission/reports.ts";
 import { RequestSlots } from "./admission/request-slots.ts";
 import { type Authenticator, createAuthenticator } from "./auth/authenticator.ts";
@@ -6,6 +5,7 @@ import { createGuessLimiter, type GuessLimiter } from "./auth/guess-limit.ts";
 import { createRateLimiter, type RateLimiter } from "./auth/rate-limit.ts";
 import type { Config } from "./config.ts";
 import type { Sql } from "./database/client.ts";
+import type { RedisClient } from "./relay/redis-connection.ts";
 import type { Relay } from "./relay/relay.ts";
 import { createSealer, type Sealer } from "./seal.ts";
 import type { Logger } from "./telemetry/log.ts";
@@ -41,7 +41,7 @@ export interface Resources {
   readonly log: Logger;
   readonly sql: Sql;
   readonly relay: Relay;
-  readonly redis: Redis | null;
+  readonly redis: RedisClient | null;
   readonly encryptionKey: Buffer;
   readonly publicUrl: string;
   readonly simulatedModelUrl?: string | null;

@@ -1,6 +1,8 @@
 import { Redis } from "ioredis";
 import { within } from "../kernel/async/wait.ts";
 import { RedisRelay } from "../kernel/relay/redis.ts";
+import { parseRedisUrl, type RedisAddress } from "../kernel/relay/redis-address.ts";
+import { openRedis, type RedisClient } from "../kernel/relay/redis-connection.ts";
 import type { Relay } from "../kernel/relay/relay.ts";
 import type { Logger } from "../kernel/telemetry/log.ts";
 import { OperatorError } from "./operator-error.ts";
@@ -18,14 +20,29 @@ const checkMs = 2_000;
 /** Throws `OperatorError` when the Redis that is reached is none to work with: one that takes no writes, or of another kind than REDIS_URL says. */
 export async function checkRedis(redisUrl: string | null): Promise<void> {
   if (redisUrl === null) return;
-  const redis = new Redis(redisUrl, { lazyConnect: true, retryStrategy: () => null, connectTimeout: checkMs });
-  redis.on("error", () => {});
+  const address = parseRedisUrl(redisUrl);
+  const once = { lazyConnect: true, retryStrategy: () => null, connectTimeout: checkMs };
+  const asked =
+    address.kind === "single"
+      ? [new Redis(redisUrl, once)]
+      : address.hosts.map((host) => {
+          const { username, password } = address;
+          const isLogin = address.kind === "cluster" && password !== null;
+          return new Redis({
+            ...once,
+            ...host,
+            ...(isLogin ? { password } : {}),
+            ...(isLogin && username !== null ? { username } : {}),
+          });
+        });
   try {
-    const info = await within(readInfo(redis), checkMs, () => "");
-    const fault = faultOf(info);
-    if (fault !== null) throw new OperatorError(fault);
+    for (const redis of asked) {
+      redis.on("error", () => {});
+      const fault = faultOf(await within(readInfo(redis), checkMs, () => ""), address.kind);
+      if (fault !== null) throw new OperatorError(fault);
+    }
   } finally {
-    redis.disconnect();
+    for (const redis of asked) redis.disconnect();
   }
 }
 
@@ -33,13 +50,24 @@ export async function checkRedis(redisUrl: string | null): Promise<void> {
 async function readInfo(redis: Redis): Promise<string> {
   try {
     await redis.connect();
-    return `${await redis.info("cluster")}\n${await redis.info("replication")}`;
+    return `${await redis.info("server")}\n${await redis.info("cluster")}\n${await redis.info("replication")}`;
   } catch {
     return "";
   }
 }
 
-function faultOf(info: string): string | null {
+function faultOf(info: string, kind: RedisAddress["kind"]): string | null {
+  if (!/^redis_mode:/m.test(info)) return null;
+  if (kind === "sentinel")
+    return /^redis_mode:sentinel/m.test(info)
+      ? null
+      : "REDIS_URL leads to a Redis that is no Sentinel. Write redis:// and its address, or those of the Sentinels.";
+  if (kind === "cluster")
+    return /^cluster_enabled:1/m.test(info)
+      ? null
+      : "REDIS_URL leads to a Redis that is no member of a cluster. Write redis:// and its address.";
+  if (/^redis_mode:sentinel/m.test(info))
+    return "REDIS_URL leads to a Sentinel. Write redis+sentinel://, the Sentinels' addresses and the master's name.";
   if (/^cluster_enabled:1/m.test(info))
     return "REDIS_URL leads to a member of a Redis Cluster. Write redis+cluster:// and the members' addresses.";
   if (/^role:slave/m.test(info) && !/^slave_read_only:0/m.test(info))
@@ -67,8 +95,8 @@ export function openRelay(
 }
 
 /** Returns the rate limiter's connection to Redis, closed with `opened`. While Redis is away, each process counts for itself. */
-export function openRateRedis(redisUrl: string, log: Logger, opened: AsyncDisposableStack): Redis {
-  const redis = new Redis(redisUrl, {
+export function openRateRedis(redisUrl: string, log: Logger, opened: AsyncDisposableStack): RedisClient {
+  const redis = openRedis(redisUrl, {
     connectionName: "parley-rate",
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,

@@ -69,8 +69,8 @@ export function read(relay: Relay, key: LogKey, from = 1, isNew = false): Readin
 }
 
 /** Follows to the end, again whenever the relay says `lost`, as a reader in the service does. */
-export async function readThroughLosses(relay: Relay, key: LogKey): Promise<string> {
-  const deadline = Date.now() + untilMsMax;
+export async function readThroughLosses(relay: Relay, key: LogKey, msMax = untilMsMax): Promise<string> {
+  const deadline = Date.now() + msMax;
   let text = "";
   let next = 1;
   while (Date.now() < deadline) {

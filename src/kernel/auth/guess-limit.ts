@@ -1,5 +1,5 @@
-import type { Redis } from "ioredis";
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from "rate-limiter-flexible";
+import type { RedisClient } from "../relay/redis-connection.ts";
 
 /** Wrong sign-ins of one address within `guessWindowSeconds`. */
 export const guessesMax = 20;
@@ -14,7 +14,7 @@ export interface GuessLimiter {
 }
 
 /** Returns the limiter of sign-ins. With Redis it is shared by all HTTP processes; while Redis is away each process counts for itself. */
-export function createGuessLimiter(redis: Redis | null): GuessLimiter {
+export function createGuessLimiter(redis: RedisClient | null): GuessLimiter {
   const local = { points: guessesMax, duration: guessWindowSeconds, keyPrefix: "parley:guess" };
   const memory = new RateLimiterMemory(local);
   const limiter =

@@ -1,6 +1,6 @@
-import type { Redis } from "ioredis";
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from "rate-limiter-flexible";
 import type { IdOf } from "../ids.ts";
+import type { RedisClient } from "../relay/redis-connection.ts";
 
 /** Counts requests: a tenant's, and those that a platform makes for one chat connection. */
 export interface RateLimiter {
@@ -14,7 +14,7 @@ const windowSeconds = 1;
  * Returns the limiter of request rates: a tenant's over all its keys, a chat connection's over all
  * senders. With Redis it is shared by all HTTP processes; while Redis is away each process counts for itself.
  */
-export function createRateLimiter(redis: Redis | null): RateLimiter {
+export function createRateLimiter(redis: RedisClient | null): RateLimiter {
   const limiters = new Map<number, RateLimiterMemory | RateLimiterRedis>();
   const limiterFor = (perSecond: number) => {
     let limiter = limiters.get(perSecond);

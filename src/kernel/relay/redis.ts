@@ -1,9 +1,12 @@
 import { clearInterval, setInterval } from "node:timers";
-import { Redis, type RedisOptions } from "ioredis";
+import { Cluster, type Redis, type RedisOptions } from "ioredis";
 import { within } from "../async/wait.ts";
-import { Append, Appends } from "./appends.ts";
+import { Append, Appends, type SendAppends } from "./appends.ts";
+import { bySlot, ClusterSubscriptions } from "./cluster-subscriptions.ts";
 import type { LogCursor, LogPage } from "./cursor.ts";
 import { RelayReach } from "./reach.ts";
+import { parseRedisUrl } from "./redis-address.ts";
+import { type ConnectionOptions, openRedis } from "./redis-connection.ts";
 import {
   type Appended,
   type Appending,
@@ -39,12 +42,13 @@ import {
   type Mark,
   parseEntry,
   sealScript,
+  sharded,
 } from "./scripts.ts";
-import { Subscriptions } from "./subscriptions.ts";
+import { type LogSubscriptions, Subscriptions } from "./subscriptions.ts";
 
 /** The options of a relay on Redis. */
 export interface RedisRelayOptions {
-  /** `redis://` or `rediss://`. */
+  /** What `REDIS_URL` may be (`parseRedisUrl`). */
   readonly url: string;
   /** Keys and channels begin with it; `parley:` when left out. */
   readonly prefix?: string;
@@ -60,7 +64,7 @@ export interface RedisRelayOptions {
   readonly onError?: (error: Error) => void;
 }
 
-interface ScriptedRedis extends Redis {
+interface Scripts {
   relayAppend(logs: number, ...args: (string | number)[]): Promise<unknown>;
   relaySeal(key: string, openKeepMs: number): Promise<unknown>;
   relayFence(key: string, claim: number, openKeepMs: number): Promise<unknown>;
@@ -72,7 +76,7 @@ interface ScriptedRedis extends Redis {
  * A failed command is repeated by its caller, who knows whether that is safe, so the
  * client repeats nothing: what is under way when a connection drops is rejected at once.
  */
-const connectionOptions: Omit<RedisOptions, "replyMapping"> = {
+const connectionOptions: ConnectionOptions = {
   lazyConnect: true,
   autoResubscribe: false,
   autoResendUnfulfilledCommands: false,
@@ -83,21 +87,23 @@ const connectionOptions: Omit<RedisOptions, "replyMapping"> = {
   retryStrategy: (attempt) => Math.min(relayReconnectMsMin * 2 ** (attempt - 1), relayReconnectMsMax),
 };
 
-const scripts: NonNullable<RedisOptions["scripts"]> = {
-  relayAppend: { lua: appendScript },
-  relaySeal: { lua: sealScript, numberOfKeys: 1 },
-  relayFence: { lua: fenceScript, numberOfKeys: 1 },
-  relayErase: { lua: eraseScript, numberOfKeys: 1 },
-  relayCheck: { lua: checkScript, numberOfKeys: 1 },
-};
+function scriptsFor(isCluster: boolean): NonNullable<RedisOptions["scripts"]> {
+  const lua = (text: string) => ({ lua: isCluster ? sharded(text) : text });
+  return {
+    relayAppend: lua(appendScript),
+    relaySeal: { ...lua(sealScript), numberOfKeys: 1 },
+    relayFence: { ...lua(fenceScript), numberOfKeys: 1 },
+    relayErase: { ...lua(eraseScript), numberOfKeys: 1 },
+    relayCheck: { ...lua(checkScript), numberOfKeys: 1 },
+  };
+}
 
-/** The relay on Redis: two connections per process, whatever the number of logs and followers. */
+/** The relay on Redis: two connections per process (two for each node of a cluster), whatever the number of logs and followers. */
 export class RedisRelay implements Relay {
-  readonly #commands: ScriptedRedis;
-  readonly #subscriber: Redis;
+  readonly #commands: (Redis | Cluster) & Scripts;
   readonly #appends: Appends;
   readonly #reach: RelayReach;
-  readonly #subscriptions: Subscriptions;
+  readonly #subscriptions: LogSubscriptions;
   readonly #prefix: string;
   readonly #openKeepMs: number;
   readonly #timers: readonly NodeJS.Timeout[];
@@ -114,21 +120,24 @@ export class RedisRelay implements Relay {
   }: RedisRelayOptions) {
     this.#prefix = prefix;
     this.#openKeepMs = openKeepMs;
-    this.#commands = new Redis(url, { ...connectionOptions, connectionName: "parley-relay", scripts }) as ScriptedRedis;
-    this.#subscriber = new Redis(url, {
-      ...connectionOptions,
-      connectionName: "parley-relay-subscriber",
-      enableOfflineQueue: false,
-    });
-    this.#commands.on("error", onError);
-    this.#subscriber.on("error", onError);
+    const isCluster = parseRedisUrl(url).kind === "cluster";
+    const connectionName = "parley-relay";
+    const commands = openRedis(url, { ...connectionOptions, connectionName, scripts: scriptsFor(isCluster) });
+    this.#commands = commands as (Redis | Cluster) & Scripts;
+    commands.on("error", onError);
+    const listening = { ...connectionOptions, connectionName: "parley-relay-subscriber", enableOfflineQueue: false };
+    if (commands instanceof Cluster) this.#subscriptions = new ClusterSubscriptions(commands, listening);
+    else {
+      const subscriber = openRedis(url, listening) as Redis;
+      subscriber.on("error", onError);
+      this.#subscriptions = new Subscriptions(subscriber, lostGraceMs);
+    }
     this.#reach = new RelayReach(() => this.#commands.set(`${prefix}tried`, 1, "PX", openKeepMs), onError);
-    const send = (names: readonly string[], fields: readonly (string | number)[]) =>
+    const send: SendAppends = (names, fields) =>
       this.#commands.relayAppend(names.length, ...names, openKeepMs, keepMs, logBytesMax, ...fields);
-    this.#appends = new Appends(send, this.#reach);
-    this.#subscriptions = new Subscriptions(this.#subscriber, lostGraceMs);
+    this.#appends = new Appends(isCluster ? inSlots(send) : send, this.#reach);
     this.#timers = [
-      setInterval(() => this.#beat(), relayHeartbeatMs).unref(),
+      setInterval(() => this.#subscriptions.beat(), relayHeartbeatMs).unref(),
       setInterval(() => this.#try(), relayTryMs).unref(),
       setInterval(() => void this.#checkFollowed(), Math.min(relayCheckMs, openKeepMs / 2)).unref(),
     ];
@@ -174,6 +183,9 @@ export class RedisRelay implements Relay {
     if (signal.aborted) return;
     this.#reach.trySoon();
     const name = logName(this.#prefix, key);
+    const known = this.#subscriptions.known();
+    if (known !== null) await known;
+    if (signal.aborted) return;
     const cursor = this.#subscriptions.join(name, Math.max(from, 1), isNew);
     const wake = () => cursor.wake();
     signal.addEventListener("abort", wake, { once: true });
@@ -245,20 +257,14 @@ export class RedisRelay implements Relay {
 
   close(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
-    this.#subscriptions.loseAll();
-    this.#subscriber.disconnect();
+    this.#subscriptions.close();
     this.#commands.disconnect();
     return Promise.resolve();
   }
 
-  /** Pings the subscriber's connection: it only listens, so without commands it would not notice that the connection is dead. */
-  #beat(): void {
-    if (this.#subscriptions.followed.size > 0) this.#subscriber.ping().catch(() => {});
-  }
-
   /** Finds a Redis that refuses writes in a process that writes nothing itself, and one that takes them again. */
   #try(): void {
-    if (this.#reach.away || this.#subscriptions.followed.size > 0) this.#reach.trySoon();
+    if (this.#reach.away || this.#subscriptions.size > 0) this.#reach.trySoon();
   }
 
   /** Keeps followed logs from expiring, and finds publications that did not reach this process. */
@@ -276,6 +282,23 @@ export class RedisRelay implements Relay {
       if (tail !== null && tail !== cursor.next - 1) cursor.force();
     }
   }
+}
+
+/** Returns a function that sends appends a command for each slot: a node refuses one for several. A slot whose node is away fails alone. */
+function inSlots(send: SendAppends): SendAppends {
+  return async (names, fields) => {
+    const each = fields.length / names.length;
+    const results: unknown[] = [];
+    const sendGroup = async (places: readonly number[]) => {
+      const ofGroup = await send(
+        places.map((place) => names[place] as string),
+        places.flatMap((place) => fields.slice(place * each, (place + 1) * each)),
+      ).catch((error: Error) => places.map(() => `error: ${error.message}`));
+      for (const [index, place] of places.entries()) results[place] = (ofGroup as unknown[])[index];
+    };
+    await Promise.all([...bySlot(names)].map(sendGroup));
+    return results;
+  };
 }
 
 /** Returns one page of entries that follow each other; only the last can be a mark. */

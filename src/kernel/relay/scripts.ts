@@ -142,6 +142,11 @@ redis.call('PEXPIRE', KEYS[1], ARGV[1])
 return tail
 `;
 
+/** Returns a script as a cluster runs it: what it publishes is told by the node of its slot only. */
+export function sharded(script: string): string {
+  return script.replaceAll("'PUBLISH'", "'SPUBLISH'");
+}
+
 /** No more events come after number `tail`. */
 export interface Mark {
   readonly type: "end" | "sealed";

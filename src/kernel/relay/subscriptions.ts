@@ -12,6 +12,26 @@ interface Subscription {
   subscribed: boolean;
 }
 
+/** Followed logs, and how far each follower has come. */
+export type FollowedLogs = ReadonlyMap<string, { readonly cursors: ReadonlySet<LogCursor> }>;
+
+/** Where followers hear of their logs. */
+export interface LogSubscriptions {
+  /** Returns a cursor on the log. It reads the log once the subscription is confirmed, so that no publication can be missed. */
+  join(name: string, from: number, isNew?: boolean): LogCursor;
+  /** Removes the cursor, and with the last one the subscription. */
+  leave(name: string, cursor: LogCursor): void;
+  /** Resolves when logs can be joined; null: now. */
+  known(): Promise<void> | null;
+  /** How many logs are followed. */
+  readonly size: number;
+  readonly followed: FollowedLogs;
+  /** Pings connections that are used: one that only listens would not notice that it is dead. */
+  beat(): void;
+  /** Every follower gets `lost`, and the connections are closed. */
+  close(): void;
+}
+
 /** Subscriptions without followers are collected for this long and ended together. */
 const unsubscribeEveryMs = 20;
 
@@ -22,8 +42,9 @@ const unsubscribeEveryMs = 20;
  * order in which they are decided on, and Redis executes them in that order. After a
  * reconnect everything is subscribed again.
  */
-export class Subscriptions {
+export class Subscriptions implements LogSubscriptions {
   readonly #redis: Redis;
+  readonly #isSharded: boolean;
   readonly #lostGraceMs: number;
   readonly #subscriptions = new Map<string, Subscription>();
   /** What the next SUBSCRIBE is for: followers of turns that were accepted together come in one turn of the event loop. */
@@ -38,13 +59,14 @@ export class Subscriptions {
   #away = false;
   #grace: NodeJS.Timeout | null = null;
 
-  /** `redis` is used for nothing else, connects lazily, and leaves resubscribing to this class. Followers wait `lostGraceMs` for a dropped connection. */
-  constructor(redis: Redis, lostGraceMs: number) {
+  /** `redis` is used for nothing else, connects lazily, and leaves resubscribing to this class. Followers wait `lostGraceMs` for a dropped connection. `isSharded`: it is a node of a cluster. */
+  constructor(redis: Redis, lostGraceMs: number, isSharded = false) {
     this.#redis = redis;
+    this.#isSharded = isSharded;
     this.#lostGraceMs = lostGraceMs;
     redis.on("ready", () => this.#onReady());
     redis.on("close", () => this.#onClose());
-    redis.on("message", (name: string, message: string) => {
+    redis.on(isSharded ? "smessage" : "message", (name: string, message: string) => {
       const subscription = this.#subscriptions.get(name);
       if (subscription === undefined) return;
       const item = parseMessage(message);
@@ -53,7 +75,6 @@ export class Subscriptions {
     });
   }
 
-  /** Returns a cursor on the log. It reads the log once the subscription is confirmed, so that no publication can be missed. */
   join(name: string, from: number, isNew = false): LogCursor {
     const cursor = new LogCursor(from, isNew);
     if (this.#away) {
@@ -72,7 +93,6 @@ export class Subscriptions {
     return cursor;
   }
 
-  /** Removes the cursor, and with the last one the subscription. */
   leave(name: string, cursor: LogCursor): void {
     const subscription = this.#subscriptions.get(name);
     if (subscription === undefined || !subscription.cursors.delete(cursor) || subscription.cursors.size > 0) return;
@@ -104,16 +124,43 @@ export class Subscriptions {
     const names = [...this.#leaving];
     this.#leaving.clear();
     // When the connection fails here, its subscriptions end with it.
-    if (this.#up && names.length > 0) this.#redis.unsubscribe(...names).catch(() => {});
+    if (this.#up && names.length > 0) this.#end(names).catch(() => {});
   }
 
-  /** The followed logs and their cursors. */
-  get followed(): ReadonlyMap<string, { readonly cursors: ReadonlySet<LogCursor> }> {
+  /** A node takes a command for channels of one slot only; those of several are sent together all the same. */
+  #begin(names: readonly string[]): Promise<unknown> {
+    if (!this.#isSharded) return this.#redis.subscribe(...names);
+    return Promise.all(names.map((name) => this.#redis.ssubscribe(name)));
+  }
+
+  #end(names: readonly string[]): Promise<unknown> {
+    if (!this.#isSharded) return this.#redis.unsubscribe(...names);
+    return Promise.all(names.map((name) => this.#redis.sunsubscribe(name)));
+  }
+
+  known(): null {
+    return null;
+  }
+
+  get size(): number {
+    return this.#subscriptions.size;
+  }
+
+  get followed(): FollowedLogs {
     return this.#subscriptions;
   }
 
+  beat(): void {
+    if (this.#subscriptions.size > 0) this.#redis.ping().catch(() => {});
+  }
+
+  close(): void {
+    this.#loseAll();
+    this.#redis.disconnect();
+  }
+
   /** Every follower gets `lost`, and so does every one that comes until the connection is back. */
-  loseAll(): void {
+  #loseAll(): void {
     this.#away = true;
     this.#stopGrace();
     const subscriptions = [...this.#subscriptions.values()];
@@ -150,7 +197,7 @@ export class Subscriptions {
   async #subscribe(subscriptions: readonly Subscription[]): Promise<void> {
     const connection = this.#connection;
     try {
-      await this.#redis.subscribe(...subscriptions.map((subscription) => subscription.name));
+      await this.#begin(subscriptions.map((subscription) => subscription.name));
     } catch {
       // A dropped connection subscribes again when it is back; a refusal does not.
       if (connection !== this.#connection || this.#redis.status !== "ready") return;
@@ -170,7 +217,7 @@ export class Subscriptions {
   }
 
   #startGrace(): void {
-    this.#grace ??= setTimeout(() => this.loseAll(), this.#lostGraceMs).unref();
+    this.#grace ??= setTimeout(() => this.#loseAll(), this.#lostGraceMs).unref();
   }
 
   #stopGrace(): void {

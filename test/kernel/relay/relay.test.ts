@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { MemoryRelay, type MemoryRelayOptions } from "../../../src/kernel/relay/memory.ts";
 import { RedisRelay } from "../../../src/kernel/relay/redis.ts";
-import { dropBefore, type Relay } from "../../../src/kernel/relay/relay.ts";
+import type { Relay } from "../../../src/kernel/relay/relay.ts";
 import { RelayWriter } from "../../../src/kernel/relay/writer.ts";
 import { findRedisServer, startRedis } from "../../harness/redis.ts";
+import { startCluster, startSentinels } from "../../harness/redis-groups.ts";
 import { batchOf, chunkOf, newKey, type Reading, read, until } from "../../harness/relay-reading.ts";
 
 type StoreOptions = Pick<MemoryRelayOptions, "keepMs" | "openKeepMs" | "logBytesMax">;
@@ -13,15 +14,6 @@ interface Store {
   open(options?: StoreOptions): Relay;
   close(): Promise<void>;
 }
-
-test("dropBefore cuts between events only", () => {
-  const key = newKey();
-  const batch = batchOf(key, 5, 9);
-  expect(dropBefore(batch, 1)).toBe(batch);
-  expect(dropBefore(batch, 5)).toBe(batch);
-  for (let from = 6; from <= 9; from++) expect(dropBefore(batch, from)).toEqual(batchOf(key, from, 9));
-  expect(dropBefore(batch, 10)).toBeNull();
-});
 
 describe("relay in memory", () => {
   conformance(() => {
@@ -51,22 +43,31 @@ describe("relay in memory", () => {
   });
 });
 
-describe.skipIf(findRedisServer() === null)("relay on Redis", () => {
-  conformance(async () => {
-    const server = await startRedis();
-    const relays: Relay[] = [];
-    const open = (options: StoreOptions = {}) => {
-      const relay = new RedisRelay({ url: server.url, ...options });
-      relays.push(relay);
-      return relay;
-    };
-    const close = async () => {
-      await Promise.all(relays.map((relay) => relay.close()));
-      await server.stop();
-    };
-    return { open, close };
+const kinds = {
+  "one Redis": startRedis,
+  "the master of Sentinels": startSentinels,
+  "a Redis Cluster": startCluster,
+};
+
+for (const [kind, startServers] of Object.entries(kinds)) {
+  describe.skipIf(findRedisServer() === null)(`relay on ${kind}`, () => {
+    conformance(async () => {
+      const servers = await startServers();
+      const relays: RedisRelay[] = [];
+      const open = (options: StoreOptions = {}) => {
+        const relay = new RedisRelay({ url: servers.url, ...options });
+        relays.push(relay);
+        return relay;
+      };
+      const close = async () => {
+        await Promise.all(relays.map((relay) => relay.close()));
+        await servers.stop();
+      };
+      await open().ping();
+      return { open, close };
+    });
   });
-});
+}
 
 function conformance(start: () => Promise<Store>): void {
   let store: Store;
@@ -76,7 +77,8 @@ function conformance(start: () => Promise<Store>): void {
     store = await start();
     worker = store.open();
     reader = store.open();
-  });
+    await Promise.all([worker.ping(), reader.ping()]);
+  }, 120_000);
   afterAll(() => store.close());
 
   test("200 joins at random moments of a 2,000-chunk turn see identical bytes", async () => {
