@@ -8,15 +8,13 @@ const titleInCode = /(?:\b(?:test|it)(?:\.[a-z]+)?|\))\(\s*(["`])((?:\\.|(?!\1)[
 /** A status of an error, or one and its code, which may be made in the test. */
 const refusal = /^[45]\d\d\b/;
 const refusalWithCode = /^[45]\d\d (?:(\w+)|\$\{).*: /s;
-/** The folder whose titles are older than the law. */
-const older = /^test\/sessions\//;
 
 /** `-t session_busy` finds what is tested of `session_busy` (docs/testing.md, "How tests are written"). */
 export const titlesBeginWithTheCode: Law = {
   title: "a test of an error begins with its status and code",
   violations: (sources) =>
     sources
-      .filter(({ path }) => path.endsWith(".test.ts") && !older.test(path))
+      .filter(({ path }) => path.endsWith(".test.ts"))
       .flatMap(({ path, text }) =>
         titlesIn({ path, text })
           .filter((title) => !isFound(title))

@@ -12,7 +12,7 @@ interface Unwanted {
 /** Words that a reader of English as a second language stumbles over (docs/style.md, "Prose"). */
 const unwanted: readonly Unwanted[] = [
   { word: "so many", pattern: /\bso many\b/i, instead: "this many, or a name", most: 46 },
-  { word: "nobody", pattern: /\bnobody\b/i, instead: "no one, or a passive", most: 59 },
+  { word: "nobody", pattern: /\bnobody\b/i, instead: "no one, or a passive", most: 58 },
   { word: "whoever", pattern: /\bwhoever\b/i, instead: "who it is: the caller, a reader, a process", most: 14 },
   { word: "of its own", pattern: /\b(of|for) (its|their|our) own\b/i, instead: "its own, separate, another", most: 36 },
   { word: "ring, rung", pattern: /\b(rings?|rung)\b/i, instead: "what is done: starts the next turn", most: 0 },

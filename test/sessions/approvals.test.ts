@@ -106,7 +106,7 @@ describe("a turn that asks", () => {
     expect(JSON.stringify((await t.call("GET", `/v1/agents/${agentId}/memories`)).body)).not.toContain("never saved");
   });
 
-  test("several approvals of one message in any order, exactly once each, and the turn resumes after the last", async () => {
+  test("409 approval_decided: several approvals of one message in any order, exactly once each, and the turn resumes after the last", async () => {
     const { path } = await ask(asksTwice);
     const { approvals, continuation } = await approvalsOf(path);
     expect(approvals).toHaveLength(2);
@@ -180,7 +180,7 @@ describe("a turn that asks", () => {
     expect(messages.map((message: { parts: { text?: string }[] }) => message.parts.at(-1)?.text)[0]).toBe("hi");
   });
 
-  test("a repeat under its Idempotency-Key is 409 turn_canceled once the turn that asked was cancelled", async () => {
+  test("409 turn_canceled: a repeat under its Idempotency-Key once the turn that asked was cancelled", async () => {
     const request = {
       body: { message: userMessage(asksOnce), stream: false },
       headers: { "idempotency-key": crypto.randomUUID() },
@@ -272,7 +272,7 @@ describe("a turn that asks", () => {
     );
   });
 
-  test("404 and 400: foreign, missing and malformed ids, broken decisions", async () => {
+  test("404 not_found, 400 validation_failed: foreign, missing and malformed ids, broken decisions", async () => {
     const { path } = await ask(asksOnce);
     const { approvals, continuation } = await approvalsOf(path);
     const stranger = await h.tenant();

@@ -207,7 +207,7 @@ describe("canceling many turns", () => {
     [{ sessionId: null }, "sessionId"],
     [{ userId: "u".repeat(257) }, "userId"],
     [{ kind: "chat" }, "kind"],
-  ])("%j is refused, and the field is named, in both forms", async (body, named) => {
+  ])("400 validation_failed (A: invalid_request): %j, and the field is named", async (body, named) => {
     const t = await still.tenant();
     for (const form of forms) {
       const refused = await cancel(t, body as Fields, form);

@@ -64,7 +64,7 @@ describe("POST /v1/agents/:agentId/sessions/:sessionId/cancel", () => {
       );
     });
 
-    test(`a caller that waits for JSON is told 409 turn_canceled (form ${form})`, async () => {
+    test(`409 turn_canceled: to a caller that waits for JSON (form ${form})`, async () => {
       const { sessionId } = await play(t, agentId, null, { message: userMessage("hi"), stream: false }, { form });
       const waiting = play(
         t,
@@ -80,7 +80,7 @@ describe("POST /v1/agents/:agentId/sessions/:sessionId/cancel", () => {
       expect(await usageOf(h, response.turnId)).not.toBeNull();
     });
 
-    test(`409 session_idle when nothing runs (form ${form})`, async () => {
+    test(`409 session_idle: when nothing runs (form ${form})`, async () => {
       const { sessionId } = await play(t, agentId, null, { message: userMessage("hi"), stream: false }, { form });
       expect(statusAndCode(await cancel(sessionId, form))).toEqual([409, "session_idle"]);
       const live = await open(h, t, "POST", sessionPath(agentId, sessionId), {

@@ -143,7 +143,7 @@ describe("a call of a client tool", () => {
     }
   });
 
-  test("is nobody else's", async () => {
+  test("404 not_found: to anyone else", async () => {
     const { path } = await call(once);
     const { toolCalls } = await callsOf(path);
     const id = toolCalls[0].toolCallId;
@@ -266,7 +266,7 @@ describe("policies and client tools", () => {
 });
 
 describe("a pause that the caller does not end", () => {
-  test("expires: the calls end as expired, the model is told, and a late result is 409", async () => {
+  test("409 tool_call_settled: a late result; the calls end as expired, and the model is told", async () => {
     const { path } = await call(twice);
     const { toolCalls, continuation } = await callsOf(path);
     await settle(path, toolCalls[0].toolCallId);

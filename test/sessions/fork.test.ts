@@ -71,7 +71,7 @@ describe("POST /v1/agents/:agentId/sessions/:sessionId/fork", () => {
     expect((await play(t, agentId, asked.body.id, again)).body.message.parts.at(-1).text).toBe("two");
   });
 
-  test("404 for a message, a session or an agent that is not there, and for one that form A does not show yet", async () => {
+  test("404 message_not_found, not_found: a message, a session or an agent that is not there, and one that form A does not show yet", async () => {
     const { sessionId } = await say(null, script('text="one"'));
     const missing = { throughMessageId: "nothing" };
     expect(statusAndCode(await fork(sessionId, missing))).toEqual([404, "message_not_found"]);
@@ -89,7 +89,7 @@ describe("POST /v1/agents/:agentId/sessions/:sessionId/fork", () => {
     expect((await live.rest()).at(-1)?.data).toBe("[DONE]");
   });
 
-  test("400 for an id that no message can have", async () => {
+  test("400 validation_failed: an id that no message can have", async () => {
     const { sessionId } = await say(null, script('text="one"'));
     const through = async (length: number) =>
       statusAndCode(await fork(sessionId, { throughMessageId: "x".repeat(length) }));
@@ -163,7 +163,7 @@ describe("POST /v1/agents/:agentId/sessions/:sessionId/fork", () => {
     await eventually(async () => (await messagesOf(t, agentId, sessionId))[1].parts.at(-1).text === "All done.");
   });
 
-  test("one Idempotency-Key makes one fork, however often it is sent", async () => {
+  test("422 idempotency_key_reused: another body; one Idempotency-Key makes one fork, however often it is sent", async () => {
     const { sessionId } = await say(null, script('text="one"'));
     const headers = { "idempotency-key": crypto.randomUUID() };
     const made = await Promise.all([1, 2, 3].map(() => fork(sessionId, {}, { headers })));

@@ -208,7 +208,7 @@ describe("an assistant message by hand", () => {
   });
   const answered = (part: Part | undefined, output: unknown = 1) => ({ ...part, state: "output-available", output });
 
-  test("is 202 while something is left, 200 with the rest, 409 when it settles nothing", async () => {
+  test("409 session_busy: when it settles nothing; 202 while something is left, 200 with the rest", async () => {
     const { path, parts, send } = await ask();
     const [, save, call] = parts;
     expect(statusOf(await send(parts))).toEqual([409, "session_busy"]);
@@ -259,7 +259,7 @@ describe("an assistant message by hand", () => {
     expect(stored).toMatchObject({ id: message.id, parts: [{}, { output: "mine" }, {}, { text: "Done." }] });
   });
 
-  test("of another message, or with fields that break their rules, is 400", async () => {
+  test("400 validation_failed: of another message, or with fields that break their rules", async () => {
     const { path, message, parts, send } = await ask();
     const [, save, call] = parts;
     const big = "x".repeat(256 * 1024 - 1);
@@ -290,7 +290,7 @@ describe("an assistant message by hand", () => {
     expect((await send([approved(save), answered(call, big.slice(1))])).status).toBe(200);
   });
 
-  test("is 404 in another's session, and 409 in one that waits for nothing", async () => {
+  test("404 not_found, 409 session_busy: in another's session, in one that waits for nothing", async () => {
     const { path, message, parts, send } = await ask();
     const other = await h.tenant();
     expect((await other.call("POST", path, { body: { message } })).status).toBe(404);

@@ -123,7 +123,7 @@ describe("reading a session", () => {
     expect(statusAndCode(await read(stream.sessionId, "a"))).toEqual([404, "not_found"]);
   });
 
-  test("a deleted one, another agent's and another tenant's are missing", async () => {
+  test("404 not_found: a deleted one, another agent's and another tenant's", async () => {
     const { sessionId } = await play(t, agentId, null, { message: userMessage("hi") });
     const other = await makeAgent(h, t);
     const stranger = await h.tenant();
@@ -195,7 +195,7 @@ describe("changing a session", () => {
     [{ metadata: null }, "metadata"],
     [{ metadata: [] }, "metadata"],
     [{ metadata: {}, userId: "u" }, "userId"],
-  ])("%j is refused, and the field is named", async (body, field) => {
+  ])("400 validation_failed: %j, and the field is named", async (body, field) => {
     const { sessionId } = await play(t, agentId, null, { message: userMessage("hi") });
     const refused = await t.call("PATCH", sessionPath(agentId, sessionId), { body });
     expect(statusAndCode(refused)).toEqual([400, "validation_failed"]);

@@ -251,7 +251,7 @@ describe("GET /v1/agents/:agentId/sessions/:sessionId/messages", () => {
     expect(some.body.data).toHaveLength(3);
   });
 
-  test("400 for cursor with after, malformed or foreign cursors, limits", async () => {
+  test("400 validation_failed, invalid_cursor (A: invalid_request): cursor with after, malformed or foreign cursors, limits", async () => {
     const agentId = await makeAgent(h, t);
     const [one, two] = [await session(t, agentId), await session(t, agentId)];
     const read = (query: string, form: "a" | "b" = "b") =>
@@ -308,7 +308,7 @@ describe("DELETE /v1/agents/:agentId/sessions/:sessionId", () => {
     }
   });
 
-  test("400 without deleteArtifacts in form B, and with it in form A", async () => {
+  test("400 validation_failed (A: invalid_request): without deleteArtifacts in form B, and with it in form A", async () => {
     const agentId = await makeAgent(h, t);
     const id = await session(t, agentId);
     for (const query of ["", "?deleteArtifacts=yes", "?deleteArtifacts="])
@@ -321,7 +321,7 @@ describe("DELETE /v1/agents/:agentId/sessions/:sessionId", () => {
     expect((await t.call("GET", sessionPath(agentId, id, "/messages"))).status).toBe(200);
   });
 
-  test("409 session_busy while a turn runs, the first one too", async () => {
+  test("409 session_busy (A: SESSION_BUSY): while a turn runs, the first one too", async () => {
     const agentId = await makeAgent(h, t);
     for (const form of ["a", "b"] as const) {
       const body = { message: script('text="a b" hangAfterChunks=1') };
@@ -340,7 +340,7 @@ describe("DELETE /v1/agents/:agentId/sessions/:sessionId", () => {
 });
 
 describe("sessions of another tenant", () => {
-  test("get the responses of missing ones, byte for byte, at every operation", async () => {
+  test("404 not_found: byte for byte as a missing one, at every operation", async () => {
     const agentId = await makeAgent(h, t);
     const theirAgent = await makeAgent(h, other);
     const theirs = await session(other, theirAgent);

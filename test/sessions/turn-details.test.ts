@@ -123,7 +123,7 @@ describe("a turn", () => {
     }
   });
 
-  test("of a deleted session, and of a deleted agent, is gone at once", async () => {
+  test("404 not_found: of a deleted session, and of a deleted agent, at once", async () => {
     const owner = await h.tenant();
     const agent = await makeAgent(h, owner);
     const first = await play(owner, agent, null, { message: userMessage("hi") });

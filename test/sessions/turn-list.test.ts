@@ -145,7 +145,7 @@ describe("the list of turns", () => {
     }
   });
 
-  test("a cursor of other filters is refused", async () => {
+  test("400 invalid_cursor: of other filters", async () => {
     const { body } = await list({ status: "failed" }, { limit: "1" });
     const cursor = body.nextCursor;
     expect(cursor).toBeString();
@@ -168,7 +168,7 @@ describe("the list of turns", () => {
     ["limit", "0"],
     ["limit", "201"],
     ["order", "asc"],
-  ])("%s=%s is refused, and the field is named, in both forms", async (field, value) => {
+  ])("400 validation_failed (A: invalid_request): %s=%s, and the field is named", async (field, value) => {
     for (const form of forms) {
       const refused = await list({ [field]: value }, {}, form);
       expect(statusAndCode(refused)).toEqual([400, form === "a" ? "invalid_request" : "validation_failed"]);

@@ -168,7 +168,7 @@ describe("turns: what a session keeps", () => {
     expect(stored[1].parts[1].text).toContain("2 pictures");
   });
 
-  test("a picture that cannot be fetched fails the turn, and says so", async () => {
+  test("502 provider_error: a picture that cannot be fetched fails the turn, and says so", async () => {
     const url = "https://pictures.invalid/one.jpg";
     const message = { ...userMessage("this"), parts: [{ type: "file", mediaType: "image/jpeg", url }] };
     const made = await play(t, agentId, null, { message, stream: false });

@@ -14,7 +14,7 @@ const saying = (...texts: readonly string[]) => ({
 const picture = { type: "file", mediaType: "image/png", url: "data:image/png;base64,iVBORw0KGgo=" };
 
 test.each(blanks.map((text) => [JSON.stringify(text), text]))(
-  "%s is 400 at every door, and nothing is changed",
+  "400 validation_failed: %s, at every door, and nothing is changed",
   async (_shown, text) => {
     const refused = async (method: string, path: string, body: object) => {
       const { status, body: told } = await t.call(method, path, { body });
@@ -40,7 +40,7 @@ test("a blank text beside a picture, or beside a word, is taken", async () => {
   }
 });
 
-test("the id of a message that the session has already is 400, with and without a key, and in its line", async () => {
+test("400 validation_failed: the id of a message that the session has already, with and without a key, and in its line", async () => {
   const message = userMessage("once");
   const held = await play(t, agentId, null, { message, stream: false });
   const path = sessionPath(agentId, held.sessionId);

@@ -54,7 +54,7 @@ function tally(responses: readonly ApiResponse[]): Record<string, number> {
 describe("one turn at a time per session", () => {
   for (const form of ["a", "b"] as const) {
     for (const stream of [true, false]) {
-      test(`30 turns at once on two processes: one is accepted, 29 are 409 (form ${form}, stream ${stream})`, async () => {
+      test(`409 session_busy (A: SESSION_BUSY): all but one of 30 turns at once on two processes (form ${form}, stream ${stream})`, async () => {
         for (let round = 1; round <= 2; round++) {
           await using held = holdModel(h.model);
           const agent = await makeAgent({ model: held }, t);

@@ -50,7 +50,7 @@ for (const form of ["a", "b"] as const) {
       expect(conversationOf(h, message).map(({ role }) => role)).toEqual(["system", "user", "assistant", "user"]);
     });
 
-    test("400 for what is no conversation", async () => {
+    test("400 validation_failed (A: invalid_request): what is no conversation", async () => {
       const name = form === "a" ? "invalid_request" : "validation_failed";
       const cases: [unknown, string][] = [
         [{}, "/messages"],
@@ -80,7 +80,7 @@ for (const form of ["a", "b"] as const) {
       }
     });
 
-    test("404 and 409 as for a session's turn", async () => {
+    test("404 not_found, agent_version_not_found, 409 agent_disabled: as for a session's turn", async () => {
       const post = (id: string, body: object) => t.call("POST", `/v1/agents/${id}/generate`, { body, form });
       expect(statusAndCode(await post(newId("agent"), { messages: [userMessage("x")] }))).toEqual([404, "not_found"]);
       expect(statusAndCode(await post(agentId, { messages: [userMessage("x")], version: 9 }))).toEqual([
@@ -95,7 +95,7 @@ for (const form of ["a", "b"] as const) {
       ]);
     });
 
-    test("502 when the model fails, or an error chunk; metered both times", async () => {
+    test("502 provider_error: the model fails, or an error chunk; metered both times", async () => {
       const waited = await generate({ messages: [script("fail=401")], stream: false }, form);
       expect(statusAndCode(waited)).toEqual([502, "provider_error"]);
       const streamed = await generate({ messages: [script("fail=401")] }, form);

@@ -123,7 +123,7 @@ describe("the next turn knows that", () => {
   });
 });
 
-test("a key that is gone learns nothing by what else is wrong with its request", async () => {
+test("401 unauthorized: a key that is gone learns nothing by what else is wrong with its request", async () => {
   const of = await known();
   await h.sql`delete from api_keys where tenant_id = ${of.t.id}`;
   const wrong: [string, unknown][] = [

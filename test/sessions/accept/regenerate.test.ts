@@ -121,7 +121,7 @@ describe("POST /v1/agents/:agentId/sessions/:sessionId with trigger regenerate-m
     expect((await messagesOf(t, agentId, failed.sessionId))[0]).toEqual(question);
   });
 
-  test("409 while a turn runs, whether the transcript will hold its message or not; with onBusy enqueue it is decided when it starts", async () => {
+  test("409 session_busy: while a turn runs, whether the transcript will hold its message or not; with onBusy enqueue it is decided when it starts", async () => {
     const { sessionId } = await conversation(1);
     const running = script('text="one two three" chunks=3 hangAfterChunks=2');
     const live = await open(h, t, "POST", sessionPath(agentId, sessionId), { body: { message: running } });
@@ -150,7 +150,7 @@ describe("POST /v1/agents/:agentId/sessions/:sessionId with trigger regenerate-m
     expect(await messagesOf(t, agentId, fork.body.id)).toHaveLength(4);
   });
 
-  test("404 for a message that is unknown, of another session, or cut away", async () => {
+  test("404 message_not_found: a message that is unknown, of another session, or cut away", async () => {
     const { sessionId, messages } = await conversation(2);
     const other = await conversation(1);
     await regenerate(sessionId, { messageId: messages[1].id });
@@ -160,7 +160,7 @@ describe("POST /v1/agents/:agentId/sessions/:sessionId with trigger regenerate-m
     }
   });
 
-  test("404 when there is nothing to regenerate: a first turn failed", async () => {
+  test("404 message_not_found: nothing to regenerate, because a first turn failed", async () => {
     const failed = await play(t, agentId, null, { message: script("fail=401") });
     expect(failed.chunks.at(-1)?.type).toBe("error");
     expect(statusAndCode(await regenerate(failed.sessionId))).toEqual([404, "message_not_found"]);

@@ -133,7 +133,7 @@ for (const form of forms) {
   });
 
   describe(`turns that are refused, form ${form}`, () => {
-    test(`400 ${name} for bodies that are no JSON, other media types, malformed ids and query fields`, async () => {
+    test(`400 ${name}: bodies that are no JSON, other media types, malformed ids and query fields`, async () => {
       const post = (path: string, body: unknown, headers = {}) => t.call("POST", path, { body, form, headers });
       const path = sessionPath(agentId, null);
       const before = await saved();
@@ -152,7 +152,7 @@ for (const form of forms) {
       expect(await saved()).toEqual(before);
     });
 
-    test("404 for what is missing, foreign or deleted", async () => {
+    test("404 not_found, agent_version_not_found (A: AGENT_VERSION_NOT_FOUND): what is missing, foreign or deleted", async () => {
       const post = (path: string, body: object) => t.call("POST", path, { body, form });
       const foreign = await makeAgent(h, other);
       const gone = await play(t, agentId, null, { message: userMessage("x"), stream: false });
@@ -180,7 +180,7 @@ for (const form of forms) {
       expect(await saved()).toEqual(before);
     });
 
-    test("400 for prompt variables that are missing or unknown", async () => {
+    test("400 prompt_variable_missing, prompt_variable_unknown (A: invalid_request): variables that are missing or unknown", async () => {
       const before = await saved();
       const ask = (variables?: object) =>
         t.call("POST", sessionPath(agentId, null), { body: { promptId, variables }, form });
@@ -194,7 +194,7 @@ for (const form of forms) {
       expect(await saved()).toEqual(before);
     });
 
-    test("409 for a disabled agent, also on resume; the session stays readable", async () => {
+    test("409 agent_disabled (A: AGENT_DISABLED): also on resume; the session stays readable", async () => {
       const agent = await makeAgent(h, t);
       const { sessionId: session } = await play(t, agent, null, { message: userMessage("x"), stream: false });
       await t.call("POST", `/v1/agents/${agent}/disable`);
@@ -209,7 +209,7 @@ for (const form of forms) {
       expect(await saved()).toEqual(before);
     });
 
-    test("an agent without provider, with a provider that is gone, or whose tools need a workspace", async () => {
+    test("400 provider_required, 404 provider_not_found, workspace_not_found: what an agent has lost, or never had", async () => {
       const before = await saved();
       const turn = async (agent: string) =>
         statusAndCode(await t.call("POST", sessionPath(agent, null), { body: { message }, form }));
@@ -226,7 +226,7 @@ for (const form of forms) {
       expect(await saved()).toEqual(before);
     });
 
-    test("409 while another turn runs; nothing of the refused one is kept", async () => {
+    test("409 session_busy (A: SESSION_BUSY): while another turn runs; nothing of the refused one is kept", async () => {
       const live = await open(h, t, "POST", sessionPath(agentId, null), {
         body: { message: script('text="a b" hangAfterChunks=1') },
         form,
@@ -244,7 +244,7 @@ for (const form of forms) {
   });
 }
 
-test("401 before anything else: no credential, a wrong one, another scheme", async () => {
+test("401 unauthorized: before anything else; no credential, a wrong one, another scheme", async () => {
   const path = sessionPath(agentId, null);
   for (const headers of [{}, { authorization: `Basic ${t.token}` }, { authorization: "Bearer parley_x" }])
     expect(statusAndCode(await t.call("POST", path, { body: "{", token: null, headers }))).toEqual([
@@ -254,7 +254,7 @@ test("401 before anything else: no credential, a wrong one, another scheme", asy
 });
 
 describe("a body of the largest size", () => {
-  test("413 payload_too_large beyond 8 MiB, announced or not; 8 MiB is accepted", async () => {
+  test("413 payload_too_large: beyond 8 MiB, announced or not; 8 MiB is accepted", async () => {
     const { sessionId } = await play(t, agentId, null, { message: userMessage("hi"), stream: false });
     const body = (bytes: number) => {
       const message = { ...userMessage(""), id: "long" };

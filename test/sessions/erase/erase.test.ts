@@ -171,7 +171,7 @@ describe("DELETE of a session", () => {
     expect(await h.sql`select 1 from turns where session_id = ${sessionId} limit 1`).toHaveLength(0);
   }, 120_000);
 
-  test("a response that waits for a turn's message is 404 when the session is erased the moment the turn has ended", async () => {
+  test("404 not_found: a response that waits for a turn's message, when the session is erased the moment the turn has ended", async () => {
     const agentId = await makeAgent(h, t);
     await h.sql`
       create function erase_ended() returns trigger language plpgsql as $$

@@ -102,7 +102,7 @@ describe("onBusy: enqueue", () => {
     expect(again.status).toBe(200);
   });
 
-  test("an Idempotency-Key joins the turn that waits, and another body is 422", async () => {
+  test("422 idempotency_key_reused: another body; an Idempotency-Key joins the turn that waits", async () => {
     const s = await busySession(h, t, agentId);
     const body = { message: userMessage("first"), onBusy: "enqueue" };
     const headers = { "idempotency-key": crypto.randomUUID() };

@@ -25,7 +25,7 @@ async function busy(
 }
 
 describe("a turn of a line meets at its start", () => {
-  test("the usage credit: spent, it is refused; bought meanwhile, it runs", async () => {
+  test("usage_credit_required: spent, it is refused; bought meanwhile, it runs", async () => {
     const { t, s } = await busy();
     await h.sql`update tenants set usage_credit = 0 where id = ${t.id}`;
     const refused = await s.send("refused");
@@ -38,7 +38,7 @@ describe("a turn of a line meets at its start", () => {
     expect(await s.texts()).toHaveLength(2);
   });
 
-  test("the quota, which counts only what starts", async () => {
+  test("quota_exceeded: the quota, which counts only what starts", async () => {
     const { t, agentId, s } = await busy();
     const queued = [await s.send("one"), await s.send("two")];
     const [used] = await h.sql<{ turns: number }[]>`
@@ -80,7 +80,7 @@ describe("a turn of a line meets at its start", () => {
     for (const stream of streams) expect(await errorOf(stream)).toBe("abort");
   });
 
-  test("a deletion of its tenant: what runs ends, the line is refused", async () => {
+  test("tenant_deleting: what runs ends, the line is refused", async () => {
     const { t, s } = await busy();
     const stream = await s.send("one");
     await h.sql`update tenants set deleting_at = now() where id = ${t.id}`;

@@ -30,7 +30,7 @@ async function say(agentId: string) {
 }
 
 describe.each(Object.keys(beginnings))("%s", (providerType) => {
-  test("an answer that is no answer fails the turn, and is not kept", async () => {
+  test("502 provider_error: an answer that is no answer fails the turn, and is not kept", async () => {
     const provider = await makeProvider(h, t, { providerType: providerType as "custom", baseUrl: `${vendor.url}/v1` });
     const agentId = await makeAgent(h, t, { providerId: provider.id, model: "m" });
     const events = { headers: { "content-type": "text/event-stream" } };

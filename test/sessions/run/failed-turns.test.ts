@@ -111,31 +111,34 @@ describe("turns that fail", () => {
     },
   );
 
-  test.concurrent.each(forms)("form %s: a provider that cannot be reached", async (form) => {
+  test.concurrent.each(forms)("502 provider_error: form %s, a provider that cannot be reached", async (form) => {
     const waited = await play(t, strandedAgent, null, { message: userMessage("hi"), stream: false }, { form });
     expect(statusAndCode(waited)).toEqual([502, "provider_error"]);
     expect(waited.body.error.message).toBe("The model provider cannot be reached.");
   });
 
-  test.concurrent.each(forms)("form %s: no error text holds the key or the prompt, and no row does", async (form) => {
-    const hows = ["400", "401", "403", "404", "422", "html", "event", "garbage", "redirect"];
-    await Promise.all(
-      hows.map(async (how) => {
-        const message = { ...userMessage(how), id: crypto.randomUUID() };
-        const streaming = play(t, telltaleAgent, null, { message }, { form });
-        const waited = await play(t, telltaleAgent, null, { message, stream: false }, { form });
-        expect(statusAndCode(waited)).toEqual([502, "provider_error"]);
-        const streamed = await streaming;
-        expect([how, streamed.chunks.at(-1)?.type]).toEqual([how, "error"]);
-        for (const { body } of [streamed, waited]) {
-          expect(JSON.stringify(body)).not.toContain("secret");
-          expect(JSON.stringify(body)).not.toContain("Incorrect API key");
-        }
-      }),
-    );
-    const [row] = await h.sql`select count(*) as leaks from turns where turns::text like ${`%${key}%`}`;
-    expect(row?.leaks).toBe(0);
-  });
+  test.concurrent.each(forms)(
+    "502 provider_error: form %s, no text of it holds the key or the prompt, and no row does",
+    async (form) => {
+      const hows = ["400", "401", "403", "404", "422", "html", "event", "garbage", "redirect"];
+      await Promise.all(
+        hows.map(async (how) => {
+          const message = { ...userMessage(how), id: crypto.randomUUID() };
+          const streaming = play(t, telltaleAgent, null, { message }, { form });
+          const waited = await play(t, telltaleAgent, null, { message, stream: false }, { form });
+          expect(statusAndCode(waited)).toEqual([502, "provider_error"]);
+          const streamed = await streaming;
+          expect([how, streamed.chunks.at(-1)?.type]).toEqual([how, "error"]);
+          for (const { body } of [streamed, waited]) {
+            expect(JSON.stringify(body)).not.toContain("secret");
+            expect(JSON.stringify(body)).not.toContain("Incorrect API key");
+          }
+        }),
+      );
+      const [row] = await h.sql`select count(*) as leaks from turns where turns::text like ${`%${key}%`}`;
+      expect(row?.leaks).toBe(0);
+    },
+  );
 });
 
 describe("finish reasons and tokens", () => {
@@ -175,7 +178,7 @@ describe("finish reasons and tokens", () => {
 });
 
 describe("turns whose means went away after acceptance", () => {
-  test("an agent's provider is gone by the time the turn runs: 404, in both forms, as an error chunk when streamed", async () => {
+  test("404 provider_not_found: gone by the time the turn runs, in both forms, as an error chunk when streamed", async () => {
     const quiet = await startHarness();
     try {
       const own = await quiet.tenant();
@@ -200,7 +203,7 @@ describe("turns whose means went away after acceptance", () => {
     }
   });
 
-  test("a provider's key that cannot be unsealed fails the turn at once", async () => {
+  test("503 service_unavailable: a provider's key that cannot be unsealed fails the turn at once", async () => {
     const agent = await agentAt(h.model.url);
     await h.sql`update providers set sealed_key = ${Buffer.alloc(64)} where id =
       (select provider_id from agent_versions where agent_id = ${agent})`;

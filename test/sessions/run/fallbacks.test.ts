@@ -276,7 +276,7 @@ describe("fallbackModels of an agent", () => {
     await listed.stop();
   });
 
-  test("its provider is in use, and afterwards by the versions that name it", async () => {
+  test("409 provider_in_use: the provider of a fallback, and afterwards by the versions that name it", async () => {
     const provider = await makeProvider(h, t);
     const agent = await makeAgent(h, t, { fallbackModels: [{ providerId: provider.id, model: "m" }] });
     const remove = (query = "") => t.call("DELETE", `/v1/providers/${provider.id}${query}`);

@@ -165,17 +165,20 @@ describe("a usage credit that is spent within a turn", () => {
     expect(await messagesOf(t, agentId, sessionId)).toHaveLength(4);
   });
 
-  test.each(forms)("is 402 with stream: false, in a session and in a stateless generation; form %s", async (form) => {
-    const { t, agentId } = await payer(300, { tools: ["write_todos"] });
-    const message = script(`${step}; text=Never`);
-    const played = await play(t, agentId, null, { message, stream: false }, { form });
-    expect(statusAndCode(played)).toEqual([402, "usage_credit_required"]);
-    await changeTenant(h.sql, t.id, { usageCredit: 300 });
-    const body = { messages: [message], stream: false };
-    const generated = await t.call("POST", `/v1/agents/${agentId}/generate`, { body, form });
-    expect(statusAndCode(generated)).toEqual([402, "usage_credit_required"]);
-    expect(await creditOf(t)).toBe(-100);
-  });
+  test.each(forms)(
+    "402 usage_credit_required: with stream: false, in a session and in a stateless generation; form %s",
+    async (form) => {
+      const { t, agentId } = await payer(300, { tools: ["write_todos"] });
+      const message = script(`${step}; text=Never`);
+      const played = await play(t, agentId, null, { message, stream: false }, { form });
+      expect(statusAndCode(played)).toEqual([402, "usage_credit_required"]);
+      await changeTenant(h.sql, t.id, { usageCredit: 300 });
+      const body = { messages: [message], stream: false };
+      const generated = await t.call("POST", `/v1/agents/${agentId}/generate`, { body, form });
+      expect(statusAndCode(generated)).toEqual([402, "usage_credit_required"]);
+      expect(await creditOf(t)).toBe(-100);
+    },
+  );
 
   test("of a regeneration: what it did takes the place of the previous answer", async () => {
     const { t, agentId } = await payer(null, { tools: ["write_todos"] });

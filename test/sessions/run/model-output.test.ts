@@ -12,7 +12,7 @@ async function newSession(): Promise<string> {
 }
 
 describe("sizes", () => {
-  test("an answer of 16 MiB is kept whole; one byte more fails the turn, and no more of it is taken in", async () => {
+  test("502 provider_error: one byte more than 16 MiB fails the turn, and no more of it is taken in; 16 MiB are kept whole", async () => {
     const sessionId = await newSession();
     // What the chunks around the text weigh counts too.
     const fits = answerBytesMax - 1024;

@@ -69,20 +69,23 @@ describe("pictures of a message", () => {
     expect((await play(t, agentId, null, { message, stream: false }, { form })).status).toBe(201);
   });
 
-  test.each(forms)("the 21st is 400, in a stateless generation too, whoever said it, in form %s", async (form) => {
-    const user = userMessage("look");
-    for (const role of ["user", "assistant"]) {
-      const crowded = (count: number) => ({
-        body: { messages: [{ role, parts: Array(count).fill(image) }, user], stream: false },
-        form,
-      });
-      const path = `/v1/agents/${agentId}/generate`;
-      expect((await t.call("POST", path, crowded(20))).status).toBe(200);
-      const refused = await t.call("POST", path, crowded(21));
-      expect(refused.status).toBe(400);
-      expect(JSON.stringify(refused.body)).toContain("/messages/0/parts/20");
-    }
-  });
+  test.each(forms)(
+    "400 validation_failed (A: invalid_request): the 21st, in a stateless generation too, of any role, in form %s",
+    async (form) => {
+      const user = userMessage("look");
+      for (const role of ["user", "assistant"]) {
+        const crowded = (count: number) => ({
+          body: { messages: [{ role, parts: Array(count).fill(image) }, user], stream: false },
+          form,
+        });
+        const path = `/v1/agents/${agentId}/generate`;
+        expect((await t.call("POST", path, crowded(20))).status).toBe(200);
+        const refused = await t.call("POST", path, crowded(21));
+        expect(refused.status).toBe(400);
+        expect(JSON.stringify(refused.body)).toContain("/messages/0/parts/20");
+      }
+    },
+  );
 });
 
 describe("pictures that a turn fetches", () => {
@@ -100,7 +103,7 @@ describe("pictures that a turn fetches", () => {
     expect([...seen.paths].sort()).toEqual(Array.from({ length: 10 }, (_, index) => `/100/${index}`));
   });
 
-  test("50 MiB together, in any number of messages", async () => {
+  test("502 provider_error: more than 50 MiB together, in any number of messages", async () => {
     const many = Array.from({ length: 25 }, (_, index) => picture(mib, `a${index}`));
     const more = Array.from({ length: 25 }, (_, index) => picture(mib, `b${index}`));
     const sessionId = await sessionWith(patient, many, more);

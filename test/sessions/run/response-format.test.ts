@@ -106,7 +106,7 @@ describe("responseFormat", () => {
     expect(vendor.requests[1]?.body.response_format).toBeDefined();
   });
 
-  test("one that does not fit again fails with provider_error, and leaves the transcript as it was", async () => {
+  test("502 provider_error: one that does not fit again, and it leaves the transcript as it was", async () => {
     says = ["no", "no"];
     const played = await run();
     expect(statusAndCode(played)).toEqual([502, "provider_error"]);
@@ -117,7 +117,7 @@ describe("responseFormat", () => {
     expect(await messagesOf(t, agentId, sessionId)).toHaveLength(0);
   });
 
-  test("one that cannot be checked in time fails at once, is not asked for again, and stops nobody", async () => {
+  test("502 provider_error: one that cannot be checked in time fails at once, is not asked for again, and stops no other", async () => {
     const enums = Array(20).fill({ enum: [...Array(900).fill(2), 1] });
     const slow = { type: "json_schema", schema: { type: "array", items: { allOf: enums } } };
     const ones = (count: number) => `[${Array(count).fill(1).join(",")}]`;
@@ -296,7 +296,7 @@ describe("a responseFormat that is none", () => {
     [{ type: "json_schema", schema: { pattern: `${namedGroups}(` } }, "/responseFormat/schema/pattern"],
   ];
 
-  test.each(forms)("is 400 that names it, at each door; form %s", async (form) => {
+  test.each(forms)("400 validation_failed (A: invalid_request): names it, at each door; form %s", async (form) => {
     for (const [responseFormat, path] of cases) {
       const { sessionId } = { sessionId: null };
       const answers = [

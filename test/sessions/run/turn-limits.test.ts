@@ -72,7 +72,7 @@ describe("turnLimits", () => {
   });
 
   test.each(forms)(
-    "409 turn_limit_reached with stream: false, in a session and a generation; form %s",
+    "409 turn_limit_reached: with stream: false, in a session and a generation; form %s",
     async (form) => {
       const agentId = await limited({ maxModelCalls: 1 });
       const message = script(`${step}; text=Never`);
