@@ -3611,9 +3611,9 @@ select /* turn.unlock */ pg_advisory_unlock(hashtextextended(key, 0)) from unnes
 
 -- when: each second of a worker
 -- parameters: $1 text wk_…, $2 text, $3 text[], $4 text, $5 integer, $6 integer, $7 boolean, $8 boolean,
---   $9 double precision, $10 double precision, $11 double precision, $12 double precision, $13 text wk_…,
---   $14 double precision, $15 text[]
--- plan: the statement: turns by turns_parked, reads all workers, reads all workers, reads all workers, reads all workers, workers by workers_pkey, turns by turns_pkey
+--   $9 double precision, $10 text wk_…, $11 double precision, $12 text wk_…, $13 double precision, $14 text wk_…,
+--   $15 text wk_…, $16 double precision, $17 text wk_…, $18 text[]
+-- plan: the statement: turns by turns_parked, reads all workers, reads all workers, reads all workers, workers by workers_pkey, turns by turns_pkey
 -- plan: beat: inserts workers
 with /* worker.beat */ beat as (
   insert into workers (id, application_name, queue_worker_ids, host, pid, slots, has_room, listens)
@@ -3624,9 +3624,8 @@ with /* worker.beat */ beat as (
 )
 select pg_backend_pid() as pid, (select drain_requested_at is not null from beat) as drain,
 (select true from turns p where (p.status = 'queued' and p.parked_at is not null and p.cancel_requested_at is null) order by p.tenant_id, p.accepted_at, p.id limit 1) is not null as parked,
-(select count(*)::int from workers where beat_at > now() - $9 * interval '1 millisecond') as beating,
-(select count(*)::int from workers where has_room and beat_at > now() - $10 * interval '1 millisecond') as with_room,
-(select count(*)::int from workers where listens and beat_at > now() - $11 * interval '1 millisecond') as listening,
-(select count(*)::int from workers where listens and has_room and beat_at > now() - $12 * interval '1 millisecond') as listening_with_room,
-(select count(*)::int from workers where has_room and id < $13 and beat_at > now() - $14 * interval '1 millisecond') as before,
-array(select id from turns where id = any($15) and cancel_requested_at is not null) as canceled;
+(select count(*)::int from workers where has_room and beat_at > now() - $9 * interval '1 millisecond' and id <> $10) as with_room,
+(select count(*)::int from workers where listens and beat_at > now() - $11 * interval '1 millisecond' and id <> $12) as listening,
+(select count(*)::int from workers where listens and has_room and beat_at > now() - $13 * interval '1 millisecond' and id <> $14) as listening_with_room,
+(select count(*)::int from workers where has_room and id < $15 and beat_at > now() - $16 * interval '1 millisecond' and id <> $17) as older_with_room,
+array(select id from turns where id = any($18) and cancel_requested_at is not null) as canceled;

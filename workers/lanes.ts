@@ -21,6 +21,14 @@ interface Parking extends FetchedJob {
   readonly tenantId: string;
 }
 
+/** What the lanes need of their process. */
+interface LanesOptions {
+  readonly sql: Sql;
+  readonly log: Logger;
+  /** Called when jobs are due that this process has slots for. */
+  readonly onCalled: (count: number) => void;
+}
+
 /** The kinds of job that have lanes: all but turns, whose slots are a worker's own. */
 export const laneNames = jobNames.filter((name) => name !== "turn");
 
@@ -35,13 +43,10 @@ export class Lanes {
   readonly #looking: ReturnType<typeof setInterval>;
   #stopped = false;
   readonly #parking = new Batcher<Parking, undefined>((jobs) => this.#park(jobs), { countMax: parkedTogetherMax });
-  /** Called when jobs are due that this process has slots for. */
-  onCalled: (count: number) => void = () => {};
 
-  constructor(sql: Sql, log: Logger) {
+  constructor({ sql, log, onCalled }: LanesOptions) {
     this.#sql = sql;
     this.#log = log;
-    const onCalled = (count: number) => this.onCalled(count);
     this.#lanes = new Map(
       laneNames.map((name) => [name, new Lane({ name, atOnce: jobKind(name).atOnce, sql, onCalled })]),
     );

@@ -2,10 +2,14 @@ import { waitAtMost } from "../src/kernel/async/wait.ts";
 import type { Ctx } from "../src/kernel/context.ts";
 import type { IdOf } from "../src/kernel/ids.ts";
 import { workerFrozenMs } from "../src/kernel/limits.ts";
-import { Actor } from "../src/sessions/run/actor.ts";
 import { Dispatcher } from "../src/sessions/run/dispatch.ts";
+import { LockConnection } from "../src/sessions/run/lock-connection.ts";
 import { runTurn } from "../src/sessions/run/run.ts";
-import { startQueues } from "./queues.ts";
+import { RunningTurns } from "../src/sessions/run/running-turns.ts";
+import { cancelChannel } from "../src/sessions/state/cancel-request.ts";
+import { parkedChannel } from "../src/sessions/state/parked.ts";
+import { queuedChannel, readAnnouncement } from "../src/sessions/state/turn-job.ts";
+import { jobsChannel, WorkerQueues } from "./queues.ts";
 import { startReaping } from "./reaping.ts";
 import { watchForStanding } from "./stand-watch.ts";
 
@@ -32,43 +36,58 @@ export interface WorkerPoolOptions {
 
 /** Starts this process's worker pool on the queue. Throws when the database is not reachable. */
 export async function startWorkerPool(ctx: Ctx, options: WorkerPoolOptions): Promise<WorkerPool> {
+  const { databaseUrl, frozenMs = workerFrozenMs } = options;
+  const { log, sql: pool } = ctx;
   const slots = ctx.config.workerConcurrency;
-  const actor = new Actor({ databaseUrl: options.databaseUrl, slots, pool: ctx.sql, log: ctx.log });
-  const dispatcher = new Dispatcher(ctx, actor, (running) => runTurn(ctx, running));
-  await actor.start();
-  const queues = await startQueues(ctx, { actor, dispatcher, databaseUrl: options.databaseUrl });
-  const frozenMs = options.frozenMs ?? workerFrozenMs;
-  const stopReaping = startReaping(ctx, actor.workerId, frozenMs);
-  const onStood = (turnId: string) => actor.stop(turnId, "stood");
-  const { workerId } = actor;
-  const stopWatching = watchForStanding({
-    databaseUrl: options.databaseUrl,
-    workerId,
-    frozenMs,
-    log: ctx.log,
-    onStood,
-  });
-  const stop = async () => void (await Promise.all([queues.stop(), dispatcher.stop()]));
   const drained = Promise.withResolvers<void>();
-  // Without a limit: no supervisor waits for this process to end, so no turn is cut off.
-  actor.onDrainAsked = () => {
-    ctx.log.info({ worker: actor.workerId, turns: actor.turns.length }, "draining: nothing new is taken");
-    void stop().then(drained.resolve);
-  };
+  const connection: LockConnection = new LockConnection({
+    databaseUrl,
+    slots,
+    log,
+    running: () => turns.state,
+    onAnnounced: {
+      [cancelChannel]: (turnId) => turns.stop(turnId, "canceled"),
+      [parkedChannel]: (tenantId) => dispatcher.hear(tenantId),
+      [queuedChannel]: (payload) => dispatcher.takeAnnounced(readAnnouncement(payload)),
+      [jobsChannel]: (payload) => queues.hear(payload),
+    },
+    onListening: () => {
+      dispatcher.hear(null);
+      queues.look();
+    },
+    onParked: () => dispatcher.hear(null),
+    onStopped: (turnId, reason) => turns.stop(turnId, reason),
+    // Without a limit: no supervisor waits for this process to end, so no turn is cut off.
+    onDrainAsked: () => {
+      turns.handOver();
+      log.info({ worker: connection.workerId, turns: turns.turns.length }, "draining: nothing new is taken");
+      void stop().then(drained.resolve);
+    },
+  });
+  const turns = new RunningTurns({ connection, slots, pool, log });
+  const dispatcher = new Dispatcher({ ctx, connection, turns, run: (running) => runTurn(ctx, running) });
+  const queues = new WorkerQueues({ ctx, connection, turns, dispatcher, databaseUrl });
+  const stop = async () => void (await Promise.all([queues.stop(), dispatcher.stop()]));
+  await connection.start();
+  await queues.start();
+  const { workerId } = connection;
+  const stopReaping = startReaping(ctx, workerId, frozenMs);
+  const onStood = (turnId: string) => turns.stop(turnId, "stood");
+  const stopWatching = watchForStanding({ databaseUrl, workerId, frozenMs, log, onStood });
   return {
-    id: actor.workerId,
+    id: workerId,
     drained: drained.promise,
-    turns: () => actor.turns.length,
+    turns: () => turns.turns.length,
     drain: async (limitMs) => {
       // First of all: a scan of the reaper may take a while, and nothing new must be taken meanwhile.
       const stopped = stop();
-      actor.handOver();
+      turns.handOver();
       await stopReaping();
       await waitAtMost(stopped, limitMs);
-      for (const { turn } of actor.turns) actor.stop(turn.id, "drained");
+      for (const { turn } of turns.turns) turns.stop(turn.id, "drained");
       await waitAtMost(stopped, stoppedTurnMs);
       stopWatching();
-      await actor.close();
+      await connection.close();
     },
   };
 }

@@ -7,12 +7,10 @@ import {
   type TaskList,
   type WorkerEvents,
 } from "graphile-worker";
-import type { PoolClient } from "pg";
 import { sleep } from "../src/kernel/async/wait.ts";
 import type { Sql } from "../src/kernel/database/client.ts";
 import { databaseWaitMs } from "../src/kernel/limits.ts";
 import type { Logger } from "../src/kernel/telemetry/log.ts";
-import { Bell, type BellOptions } from "./bell.ts";
 import { openQueueConnections, type QueueDatabase } from "./queue-connections.ts";
 
 /** What running the queue's jobs needs. */
@@ -23,9 +21,7 @@ export interface QueueOptions {
   readonly concurrency: number;
   /** Jobs that one statement fetches at most. */
   readonly fetchAtOnce: number;
-  /** Decides when this process asks for jobs that are announced. */
-  readonly bell: Omit<BellOptions, "ask">;
-  /** Connections to Postgres, with the one that listens. */
+  /** Connections to Postgres, with the one that graphile-worker keeps to listen on. */
   readonly connectionsMax: number;
   /** Jobs that are added by the clock. */
   readonly cronItems: readonly ParsedCronItem[];
@@ -47,10 +43,6 @@ const returnMs = 50;
 const lostJobsEveryMs = 2_000;
 /** A job that was locked longer ago than this has reached the process that locked it, if it ever will. */
 const fetchMs = 2_000;
-/** How often the connection for notifications is pinged: it would not notice by itself that nothing comes any more. */
-const listenerPingMs = 10_000;
-/** What the queue itself sends on the connection for notifications. */
-const listen = 'listen "jobs:insert"; listen "worker:migrate"';
 /** Pause before a queue that ended by itself is started again, and between tries while Postgres is away. */
 const restartPauseMs = 250;
 
@@ -60,8 +52,6 @@ interface Pool {
   runner: Runner | null;
   /** Asks for jobs. */
   nudge: (count: number) => void;
-  /** The connection on which new jobs are notified. */
-  listener: PoolClient | null;
   endedAtMs: number | null;
   /** Numbers of the jobs that it has fetched and not done with. */
   readonly held: Set<string>;
@@ -77,24 +67,18 @@ interface Pool {
  */
 export class Queue {
   readonly #options: QueueOptions;
-  readonly #bell: Bell;
   readonly #pools = new Set<Pool>();
-  readonly #timers: readonly ReturnType<typeof setInterval>[];
+  readonly #scans: ReturnType<typeof setInterval>;
   /** Queues that are being started again. */
   readonly #starting = new Set<Promise<void>>();
   #stopping = false;
-  #listens = true;
   #scanning = false;
   /** Numbers of the jobs that the last scan found without an owner. */
   #suspects: ReadonlySet<string> = new Set();
 
   private constructor(options: QueueOptions) {
     this.#options = options;
-    this.#bell = new Bell({ ...options.bell, ask: (count) => this.nudge(count) });
-    this.#timers = [
-      setInterval(() => void this.#returnLost(), lostJobsEveryMs),
-      setInterval(() => this.#pingListeners(), listenerPingMs),
-    ];
+    this.#scans = setInterval(() => void this.#returnLost(), lostJobsEveryMs);
   }
 
   /** Starts to run jobs. Throws when the database is not reachable. */
@@ -103,41 +87,25 @@ export class Queue {
     try {
       await queue.#run();
     } catch (error) {
-      queue.#clearTimers();
+      clearInterval(queue.#scans);
       throw error;
     }
     return queue;
   }
 
-  /** Fetches what is due now, without waiting for a notification. */
+  /** Fetches what is due now: announced jobs are heard by whoever has this queue. */
   nudge(count: number): void {
     for (const { nudge } of this.#pools) nudge(count);
-  }
-
-  /** Begins or ceases to listen for announced jobs. Without, jobs are found when the queue asks by itself. */
-  listen(listens: boolean): void {
-    this.#listens = listens;
-    for (const { listener } of this.#pools) if (listener !== null) this.#tellListens(listener);
-    if (listens) this.nudge(1);
-  }
-
-  #tellListens(listener: PoolClient): void {
-    listener.query(this.#listens ? listen : "unlisten *").catch((error) => this.#note(error));
   }
 
   /** Fetches nothing more, gives back what has not begun, and resolves when all that runs has ended. Never rejects. */
   async stop(): Promise<void> {
     this.#stopping = true;
-    this.#clearTimers();
+    clearInterval(this.#scans);
     await Promise.all([...this.#pools].map(({ runner }) => runner?.stop().catch((error) => this.#note(error))));
     // One that is just being started stops itself as soon as it can.
     await Promise.all(this.#starting);
     await Promise.all([...this.#pools].map(({ runner }) => runner?.promise.catch((error) => this.#note(error))));
-  }
-
-  #clearTimers(): void {
-    for (const timer of this.#timers) clearInterval(timer);
-    this.#bell.stop();
   }
 
   #note(error: unknown): void {
@@ -146,7 +114,7 @@ export class Queue {
 
   async #run(): Promise<void> {
     const { database, connectionsMax, taskList, concurrency, fetchAtOnce, cronItems, log } = this.#options;
-    const pool: Pool = { name: "", runner: null, nudge: () => {}, listener: null, endedAtMs: null, held: new Set() };
+    const pool: Pool = { name: "", runner: null, nudge: () => {}, endedAtMs: null, held: new Set() };
     const connections = openQueueConnections(database, connectionsMax, log);
     const closeConnections = () => connections.end().catch((error) => this.#note(error));
     pool.runner = await run({
@@ -182,22 +150,14 @@ export class Queue {
     const events = new EventEmitter() as WorkerEvents;
     events.on("pool:create", ({ workerPool }) => {
       pool.name = workerPool.id;
-      const nudge = workerPool.nudge.bind(workerPool);
-      pool.nudge = nudge;
-      // What it hears goes through the bell.
-      workerPool.nudge = (count) => this.#bell.ring(count);
+      pool.nudge = (count) => workerPool.nudge(count);
       this.#pools.add(pool);
       this.#tellNames();
     });
     events.on("pool:listen:success", ({ client }) => {
-      pool.listener = client;
-      // Behind the queue's own statement, which begins to listen.
-      queueMicrotask(() => {
-        if (!this.#listens) this.#tellListens(client);
-      });
-    });
-    events.on("pool:listen:release", () => {
-      pool.listener = null;
+      // Behind the queue's own statement, which begins to listen: Postgres wakes each connection that listens with each
+      // announcement, and the lock connection does so already.
+      queueMicrotask(() => void client.query("unlisten *").catch((error) => this.#note(error)));
     });
     events.on("localQueue:getJobs:complete", ({ jobs }) => {
       for (const { id } of jobs) pool.held.add(String(id));
@@ -242,11 +202,6 @@ export class Queue {
         log.warn({ err: error }, "the queue cannot be started");
       }
     }
-  }
-
-  /** A connection that does not respond is closed (`BoundedClient`), and graphile-worker listens on a new one. */
-  #pingListeners(): void {
-    for (const { listener } of this.#pools) listener?.query("select").catch((error) => this.#note(error));
   }
 
   async #returnLost(): Promise<void> {

@@ -1,6 +1,8 @@
 import type { Ctx } from "../src/kernel/context.ts";
-import type { Actor } from "../src/sessions/run/actor.ts";
 import type { Dispatcher } from "../src/sessions/run/dispatch.ts";
+import type { LockConnection } from "../src/sessions/run/lock-connection.ts";
+import type { RunningTurns } from "../src/sessions/run/running-turns.ts";
+import { Bell } from "./bell.ts";
 import { cronItems } from "./crontab.ts";
 import { Lanes } from "./lanes.ts";
 import { Queue, type QueueOptions } from "./queue.ts";
@@ -21,78 +23,108 @@ const otherRestMs = 50;
 /** The same for every other kind of job. None of them waits here: one that finds no slot is parked. */
 const othersFetchedAtOnce = 25;
 
+/** The channel on which the queue announces jobs. */
+export const jobsChannel = "jobs:insert";
+
 /** What the queues are for. */
-interface QueuedBy {
-  readonly actor: Actor;
+interface QueuesOptions {
+  readonly ctx: Ctx;
+  readonly connection: LockConnection;
+  readonly turns: RunningTurns;
   readonly dispatcher: Dispatcher;
   readonly databaseUrl: string;
 }
 
-/** What is not the same for both queues. */
-type QueueSize = Pick<QueueOptions, "concurrency" | "fetchAtOnce" | "connectionsMax" | "bell">;
-
-/** The queues of a worker process. */
-export interface WorkerQueues {
-  /** Fetches nothing more, gives back what has not begun, and resolves when all that runs has ended. Never rejects. */
-  stop(): Promise<void>;
-}
+type Which = "turns" | "others";
 
 /**
- * Starts the two queues of a worker process: one for turns alone, one for every other
- * kind of job, so that neither waits for the other's. Throws when the database is not reachable.
+ * The two queues of a worker process: one for turns alone, one for every other kind of job, so that neither waits
+ * for the other's.
  */
-export async function startQueues(ctx: Ctx, { actor, dispatcher, databaseUrl }: QueuedBy): Promise<WorkerQueues> {
-  const { sql, log } = ctx;
-  const lanes = new Lanes(sql, log);
-  const lists = taskLists({ ctx, workerId: actor.workerId, dispatcher, lanes });
-  const names = { turns: [] as readonly string[], others: [] as readonly string[] };
-  const start = (which: "turns" | "others", more: QueueSize) =>
-    Queue.start({
-      database: { databaseUrl, applicationName: actor.applicationName },
+export class WorkerQueues {
+  readonly #options: QueuesOptions;
+  readonly #lanes: Lanes;
+  readonly #bells: Readonly<Record<Which, Bell>>;
+  readonly #queues: Partial<Record<Which, Queue>> = {};
+  readonly #names: Record<Which, readonly string[]> = { turns: [], others: [] };
+
+  constructor(options: QueuesOptions) {
+    const { ctx, connection } = options;
+    this.#options = options;
+    this.#lanes = new Lanes({ sql: ctx.sql, log: ctx.log, onCalled: (count) => this.#queues.others?.nudge(count) });
+    const peers = () => connection.peers;
+    this.#bells = {
+      others: new Bell({
+        ask: (count) => this.#queues.others?.nudge(count),
+        askers: () => peers().listening,
+        mayAsk: () => true,
+        restMs: otherRestMs,
+        afterMs: 0,
+      }),
+      turns: new Bell({
+        ask: (count) => this.#queues.turns?.nudge(count),
+        askers: () => peers().listeningWithRoom || peers().listening,
+        // When no worker has room, whoever takes a turn's job parks it.
+        mayAsk: () => options.turns.hasRoom || peers().withRoom === 0,
+        restMs: 0,
+        afterMs: turnsAfterMs,
+      }),
+    };
+  }
+
+  /** Starts to run jobs. Throws when the database is not reachable. */
+  async start(): Promise<void> {
+    const slots = this.#options.ctx.config.workerConcurrency;
+    try {
+      await this.#start("others", {
+        concurrency: Lanes.hands,
+        fetchAtOnce: othersFetchedAtOnce,
+        connectionsMax: otherConnectionsMax,
+      });
+      await this.#start("turns", {
+        concurrency: slots + spareHands,
+        fetchAtOnce: Math.min(turnsFetchedAtOnceMax, slots),
+        connectionsMax: turnConnectionsMax,
+      });
+    } catch (error) {
+      await this.stop();
+      throw error;
+    }
+  }
+
+  async #start(which: Which, size: Pick<QueueOptions, "concurrency" | "fetchAtOnce" | "connectionsMax">) {
+    const { ctx, connection, dispatcher, databaseUrl } = this.#options;
+    const lists = taskLists({ ctx, workerId: connection.workerId, dispatcher, lanes: this.#lanes });
+    this.#queues[which] = await Queue.start({
+      database: { databaseUrl, applicationName: connection.applicationName },
       taskList: lists[which],
       cronItems: which === "turns" ? [] : cronItems,
-      sql,
-      log,
+      sql: ctx.sql,
+      log: ctx.log,
       onNames: (own) => {
-        names[which] = own;
-        actor.nameInQueue([...names.turns, ...names.others]);
+        this.#names[which] = own;
+        connection.nameInQueue([...this.#names.turns, ...this.#names.others]);
       },
-      ...more,
+      ...size,
     });
-  const workers = () => actor.workersListening;
-  const others = await start("others", {
-    concurrency: Lanes.hands,
-    fetchAtOnce: othersFetchedAtOnce,
-    connectionsMax: otherConnectionsMax,
-    bell: { askers: workers, mayAsk: () => true, restMs: otherRestMs, afterMs: 0 },
-  }).catch((error) => {
-    lanes.stop();
-    throw error;
-  });
-  lanes.onCalled = (count) => others.nudge(count);
-  const stopOthers = () => {
-    lanes.stop();
-    return others.stop();
-  };
-  const slots = ctx.config.workerConcurrency;
-  const turns = await start("turns", {
-    concurrency: slots + spareHands,
-    fetchAtOnce: Math.min(turnsFetchedAtOnceMax, slots),
-    connectionsMax: turnConnectionsMax,
-    // When no worker has room, whoever takes a turn's job parks it.
-    bell: {
-      askers: () => actor.listenersWithRoom || actor.workersListening,
-      mayAsk: () => actor.hasRoom || actor.workersWithRoom === 0,
-      restMs: 0,
-      afterMs: turnsAfterMs,
-    },
-  }).catch(async (error) => {
-    await stopOthers();
-    throw error;
-  });
-  actor.onListens = (listens) => {
-    for (const queue of [turns, others]) queue.listen(listens);
-  };
-  actor.onListens(actor.listens);
-  return { stop: async () => void (await Promise.all([turns.stop(), stopOthers()])) };
+  }
+
+  /** Hears that jobs were announced: the payload is the queue's. */
+  hear(payload: string): void {
+    const count = Number(/"count"\s*:\s*(\d+)/.exec(payload)?.[1] ?? 1);
+    if (count === 0 || !this.#options.connection.listens) return;
+    for (const bell of Object.values(this.#bells)) bell.ring(count);
+  }
+
+  /** Looks for jobs that were announced while nothing was heard. */
+  look(): void {
+    for (const queue of Object.values(this.#queues)) queue.nudge(1);
+  }
+
+  /** Fetches nothing more, gives back what has not begun, and resolves when all that runs has ended. Never rejects. */
+  async stop(): Promise<void> {
+    this.#lanes.stop();
+    for (const bell of Object.values(this.#bells)) bell.stop();
+    await Promise.all(Object.values(this.#queues).map((queue) => queue.stop()));
+  }
 }

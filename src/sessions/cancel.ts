@@ -6,8 +6,7 @@ import type { IdOf } from "../kernel/ids.ts";
 import { endIdleLog, type IdleLog } from "./end/idle-log.ts";
 import { endIdleTurn, type IdleEnd } from "./end/idle-turn.ts";
 import { type ShownAnswer, shownOfQueued } from "./end/progress.ts";
-import { cancelChannel } from "./run/actor.ts";
-import { type CancelKeep, requestCancel, type StoppingTurn } from "./state/cancel-request.ts";
+import { type CancelKeep, cancelChannel, requestCancel, type StoppingTurn } from "./state/cancel-request.ts";
 import { requestCancelOfLine } from "./state/line.ts";
 import { findSession } from "./state/store.ts";
 

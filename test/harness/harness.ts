@@ -205,6 +205,24 @@ async function createDatabase(template: string): Promise<string> {
   return url.href;
 }
 
+/** Refuses every new connection to a database and breaks those of an application, until `work` has resolved. */
+export async function withoutConnections(
+  url: string,
+  applicationName: string,
+  work: () => Promise<unknown>,
+): Promise<void> {
+  const name = new URL(url).pathname.slice(1);
+  await withAdmin(async (admin) => {
+    await admin.unsafe(`alter database ${name} with allow_connections false`);
+    await admin`select pg_terminate_backend(pid) from pg_stat_activity where application_name = ${applicationName}`;
+    try {
+      await work();
+    } finally {
+      await admin.unsafe(`alter database ${name} with allow_connections true`);
+    }
+  });
+}
+
 /** Drops a database of a test's own, whoever is still connected. */
 export async function dropDatabase(url: string): Promise<void> {
   const name = new URL(url).pathname.slice(1);

@@ -14,11 +14,12 @@ const alone = (name: JobName) => Math.floor((jobKind(name).atOnce * 4) / 5);
 
 /** A queue of a worker process whose jobs last until they are released. */
 class HeldQueue implements AsyncDisposable {
-  readonly lanes = new Lanes(h.sql, h.ctx.log);
+  readonly lanes = new Lanes({ sql: h.sql, log: h.ctx.log, onCalled: (count) => this.#queue?.nudge(count) });
   readonly running = new Map<string, () => void>();
   readonly done: string[] = [];
   held = true;
   #queue: Queue | null = null;
+  #heard: { unlisten(): Promise<unknown> } | null = null;
 
   async start(): Promise<this> {
     const task: Task = async (payload) => {
@@ -33,13 +34,12 @@ class HeldQueue implements AsyncDisposable {
       concurrency: Lanes.hands,
       fetchAtOnce: 25,
       connectionsMax: 3,
-      bell: { askers: () => 1, mayAsk: () => true, restMs: 10, afterMs: 0 },
       cronItems: [],
       sql: h.sql,
       log: h.ctx.log,
       onNames: () => {},
     });
-    this.lanes.onCalled = (count) => this.#queue?.nudge(count);
+    this.#heard = await h.sql.listen("jobs:insert", () => this.#queue?.nudge(1));
     return this;
   }
 
@@ -56,6 +56,7 @@ class HeldQueue implements AsyncDisposable {
     this.lanes.stop();
     const stopped = this.#queue?.stop();
     this.release();
+    await this.#heard?.unlisten();
     await stopped;
   }
 }

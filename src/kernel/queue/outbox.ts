@@ -23,8 +23,8 @@ const chatColumns = {
  *                           │
  *                           └──its worker is lost──▶ (below)
  *
- * A row that is being sent is a pending one that names its worker, written before anything leaves: whoever loses that
- * worker knows of the row that it may have arrived. What that means is the receiver's, and so is the row's end:
+ * A row that is being sent is a pending one that names its worker, written before anything leaves: so of a row
+ * whose worker is lost it is known that it may have arrived. What that means is the receiver's, and so is the row's end:
  *
  * | job                | table                | receiver        | a send whose worker is lost |
  * |--------------------|----------------------|-----------------|-----------------------------|

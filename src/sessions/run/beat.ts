@@ -17,17 +17,23 @@ interface Beat {
   readonly turnIds: readonly string[];
 }
 
+/** How many other workers of the installation beat, and what they do. */
+export interface Others {
+  /** They have a free slot for a turn. */
+  readonly withRoom: number;
+  /** They listen for announced jobs. */
+  readonly listening: number;
+  readonly listeningWithRoom: number;
+  /** They are older and have room: this worker's place among those that have. */
+  readonly olderWithRoom: number;
+}
+
 /** What a beat learns. */
-export interface BeatRow {
+interface BeatRow extends Others {
+  /** The number of the connection at the server. */
   readonly pid: number;
   readonly drain: boolean;
   readonly parked: boolean;
-  readonly beating: number;
-  readonly withRoom: number;
-  readonly listening: number;
-  readonly listeningWithRoom: number;
-  /** Older workers that have room. */
-  readonly before: number;
   readonly canceled: string[];
 }
 
@@ -44,15 +50,14 @@ export async function writeBeat(sql: Sql, beat: Beat): Promise<BeatRow> {
       )
       select pg_backend_pid() as pid, (select drain_requested_at is not null from beat) as drain,
         ${hasParked(sql)} as parked,
-        (select count(*)::int from workers where ${isBeating(sql)}) as beating,
-        (select count(*)::int from workers where has_room and ${isBeating(sql)}) as with_room,
-        (select count(*)::int from workers where listens and ${isBeating(sql)}) as listening,
-        (select count(*)::int from workers where listens and has_room and ${isBeating(sql)}) as listening_with_room,
-        (select count(*)::int from workers where has_room and id < ${workerId} and ${isBeating(sql)}) as before,
+        (select count(*)::int from workers where has_room and ${isOther(sql, workerId)}) as with_room,
+        (select count(*)::int from workers where listens and ${isOther(sql, workerId)}) as listening,
+        (select count(*)::int from workers where listens and has_room and ${isOther(sql, workerId)}) as listening_with_room,
+        (select count(*)::int from workers where has_room and id < ${workerId} and ${isOther(sql, workerId)}) as older_with_room,
         array(select id from turns where id = any(${turnIds as string[]}) and cancel_requested_at is not null) as canceled`;
   return row;
 }
 
-function isBeating(sql: Sql): postgres.Fragment {
-  return sql`beat_at > now() - ${workerDeadMs} * interval '1 millisecond'`;
+function isOther(sql: Sql, workerId: string): postgres.Fragment {
+  return sql`beat_at > now() - ${workerDeadMs} * interval '1 millisecond' and id <> ${workerId}`;
 }

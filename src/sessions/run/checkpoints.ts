@@ -1,8 +1,8 @@
 import type { UIMessageChunk } from "ai";
 import type { RelayWriter } from "../../kernel/relay/writer.ts";
-import type { RunningTurn } from "./actor.ts";
 import type { ClaimUsage } from "./claim-usage.ts";
 import type { OutputGate } from "./output-gate.ts";
+import type { RunningTurn } from "./running-turns.ts";
 import type { StepLog } from "./step-log.ts";
 
 /** What of a claim concerns its checkpoints. */

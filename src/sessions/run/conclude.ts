@@ -19,12 +19,12 @@ import type { ClaimedTurn } from "../state/claimed-turn.ts";
 import { requeueTurn } from "../state/turn.ts";
 import { type TurnError, type TurnUsage, workerStopped } from "../state/turn-end.ts";
 import type { TurnRecord } from "../state/turn-step.ts";
-import type { RunningTurn, StopReason } from "./actor.ts";
 import type { ClaimCheckpoints } from "./checkpoints.ts";
 import { type ClaimUsage, CreditSpentError } from "./claim-usage.ts";
 import type { OpenedLog } from "./open-log.ts";
 import type { OutputGate } from "./output-gate.ts";
 import { errorOf, type PreparedTurn } from "./prepare.ts";
+import type { RunningTurn, StopReason } from "./running-turns.ts";
 import type { StepLog } from "./step-log.ts";
 import { completedSteps, secondsReached, TurnLimitError } from "./turn-limits.ts";
 

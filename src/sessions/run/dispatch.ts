@@ -1,12 +1,13 @@
 import { Batcher } from "../../kernel/async/batcher.ts";
 import type { Ctx } from "../../kernel/context.ts";
 import type { JobPayloads } from "../../kernel/queue/catalogue.ts";
-import { isChosen, lateMs } from "../../kernel/queue/lot.ts";
+import { fallsTo, isChosen, lateMs } from "../../kernel/queue/lot.ts";
 import { observeJob } from "../../kernel/queue/observe-job.ts";
 import { findParked, type ParkedTenant, parkTurns } from "../state/parked.ts";
 import type { ClaimWay } from "../state/turn.ts";
 import type { QueuedTurn } from "../state/turn-job.ts";
-import type { Actor, RunningTurn } from "./actor.ts";
+import type { LockConnection } from "./lock-connection.ts";
+import type { RunningTurn, RunningTurns } from "./running-turns.ts";
 import { TurnSlots } from "./slots.ts";
 
 /** One statement parks at most this many turns. */
@@ -21,6 +22,15 @@ const fruitlessPauseMs = 25;
 /** A parked turn whose session is still locked is tried again after this long, and then with the beat. */
 const lockedPauseMs = 50;
 
+/** What a dispatcher needs of its process. */
+interface DispatcherOptions {
+  readonly ctx: Ctx;
+  readonly connection: LockConnection;
+  readonly turns: RunningTurns;
+  /** Runs a claimed turn to its end. */
+  readonly run: (running: RunningTurn) => Promise<void>;
+}
+
 /**
  * Decides which turn a slot of this worker goes to (docs/workers.md, "Slots"). A job
  * whose tenant may take a slot is claimed and run at once. Any other turn is parked: its row
@@ -30,7 +40,8 @@ const lockedPauseMs = 50;
  */
 export class Dispatcher {
   readonly #ctx: Ctx;
-  readonly #actor: Actor;
+  readonly #connection: LockConnection;
+  readonly #turns: RunningTurns;
   readonly #run: (running: RunningTurn) => Promise<void>;
   readonly #slots: TurnSlots;
   readonly #parker: Batcher<string, undefined>;
@@ -48,14 +59,16 @@ export class Dispatcher {
   #again = false;
   #stopped = false;
   #fruitlessUntil = 0;
+  /** How many turns the last look found whose sessions are locked: the next one looks behind them. */
+  #locked = 0;
   #timer: ReturnType<typeof setTimeout> | null = null;
   /** Looks go on behind this tenant, so that each gets its turn however many have parked turns. */
   #afterTenant = "";
 
-  /** `run` runs a claimed turn to its end. */
-  constructor(ctx: Ctx, actor: Actor, run: (running: RunningTurn) => Promise<void>) {
+  constructor({ ctx, connection, turns, run }: DispatcherOptions) {
     this.#ctx = ctx;
-    this.#actor = actor;
+    this.#connection = connection;
+    this.#turns = turns;
     this.#run = run;
     this.#slots = new TurnSlots(ctx.config.workerConcurrency);
     this.#parker = new Batcher(
@@ -65,17 +78,15 @@ export class Dispatcher {
       },
       { countMax: parkGroupMax },
     );
-    actor.onParked = (tenantId) => this.#hear(tenantId);
-    actor.onQueued = (turn) => this.#takeAnnounced(turn);
   }
 
-  /** Runs the turn of a job to its end, or parks it. Throws as `Actor.claim` and what running it throws. */
+  /** Runs the turn of a job to its end, or parks it. Throws as `RunningTurns.claim` and what running it throws. */
   async take({ turnId, lockKey, tenantId }: JobPayloads["turn"]): Promise<void> {
     if (!this.#takeSlot(tenantId)) return this.#park(turnId, tenantId);
     let mustWait = false;
     try {
-      const running = await this.#actor.claim({ turnId, lockKey, tenantId, way: "job" });
-      if (typeof running !== "string") await this.#actor.run(running, this.#run);
+      const running = await this.#turns.claim({ turnId, lockKey, tenantId, way: "job" });
+      if (typeof running !== "string") await this.#turns.run(running, this.#run);
       // A session that stays locked (the worker of the turn before is frozen, or has lost its connection) is looked at again and
       // again, without that anything failed.
       mustWait = running === "waits" || running === "busy";
@@ -85,8 +96,14 @@ export class Dispatcher {
     if (mustWait) await this.#park(turnId, tenantId);
   }
 
-  /** Claims and runs a turn that was announced, in place of its job; leaves it to its job where it may not run here now. */
-  #takeAnnounced(turn: QueuedTurn): void {
+  /**
+   * Claims and runs a turn that was announced, in place of its job; leaves it to its job where it may not run here now. Each
+   * worker that listens and has room takes its share of what is announced.
+   */
+  takeAnnounced(turn: QueuedTurn): void {
+    const { listens, peers } = this.#connection;
+    if (!listens || !this.#turns.hasRoom) return;
+    if (!fallsTo(turn.turnId, { place: peers.olderWithRoom, workers: peers.listeningWithRoom })) return;
     if (this.#stopped || !this.#takeSlot(turn.tenantId)) return;
     const claiming = this.#claim(turn, "announced").then((outcome) => {
       this.#claiming.delete(claiming);
@@ -113,17 +130,17 @@ export class Dispatcher {
   async #park(turnId: string, tenantId: string): Promise<void> {
     this.#parked = true;
     await this.#parker.add(turnId);
-    this.#hear(tenantId);
+    this.hear(tenantId);
   }
 
-  /** A tenant (null: some tenant) has a parked turn. */
-  #hear(tenantId: string | null): void {
+  /** Hears that a tenant (null: some tenant) has a parked turn. */
+  hear(tenantId: string | null): void {
     this.#parked = true;
     this.#announced += 1;
     const weight = tenantId === null ? undefined : this.#weights.get(tenantId);
     if (tenantId !== null && weight !== undefined && !this.#slots.mayTake({ tenantId, weight })) return;
     // All workers hear of it: a few look at once, the others a little later.
-    const workers = tenantId === null ? 1 : Math.max(1, this.#actor.listenersWithRoom);
+    const workers = tenantId === null ? 1 : Math.max(1, this.#connection.peers.listeningWithRoom);
     const pauseMs = Math.max(this.#fruitlessUntil - Date.now(), isChosen(workers) ? 0 : lateMs(workers));
     if (pauseMs > 0) this.#pickLater(pauseMs);
     else this.#pick();
@@ -194,7 +211,7 @@ export class Dispatcher {
 
   /** Makes one look, and claims what the rule gives a slot to. */
   async #look(): Promise<{ found: number; claimed: number; isLast: boolean }> {
-    const turnsMax = Math.min(this.#slots.open, turnsPerTenant);
+    const turnsMax = Math.min(this.#slots.open + this.#locked, turnsPerTenant);
     const afterTenant = this.#afterTenant;
     const tenants = await findParked(this.#ctx.sql, { afterTenant, tenantsMax: tenantsPerLook, turnsMax });
     const isLast = tenants.length < tenantsPerLook;
@@ -208,25 +225,37 @@ export class Dispatcher {
     for (const { tenantId, weight } of tenants) this.#weights.set(tenantId, weight);
     const waiting = tenants.map((tenant) => ({ ...tenant, turns: [...tenant.turns] }));
     const outcomes = await this.#claimAll(waiting);
+    const claimed = outcomes.filter((outcome) => outcome === "claimed").length;
     const mayHaveMore = (tenant: ParkedTenant) => tenant.turns.length === 0 && this.#slots.mayTake(tenant);
     const full = waiting.filter((_, place) => tenants[place]?.turns.length === turnsMax);
-    if (full.some(mayHaveMore) || outcomes.includes("gone")) this.#again = true;
-    if (outcomes.includes("busy")) this.#pickLater(lockedPauseMs);
-    const claimed = outcomes.filter((outcome) => outcome === "claimed").length;
+    if ((claimed > 0 && full.some(mayHaveMore)) || outcomes.includes("gone")) this.#again = true;
+    this.#locked = outcomes.filter((outcome) => outcome === "busy").length;
+    if (this.#locked > 0) this.#pickLater(lockedPauseMs);
     return { found: tenants.length, claimed, isLast };
   }
 
-  /** Claims turns, and takes them from `waiting`, as long as a tenant may take a slot. Returns what became of each. */
-  async #claimAll(waiting: readonly (ParkedTenant & { turns: ParkedTenant["turns"][number][] })[]) {
+  /** Claims turns, and takes them from `waiting`, as long as a tenant may take a slot: also one that another turn did not keep. Returns what became of each. */
+  async #claimAll(waiting: readonly Waiting[]): Promise<PickOutcome[]> {
+    // Tenants whose first turn in line is being claimed elsewhere, or whose limit is reached: the others would only overtake it.
+    const closed = new Map<string, PickOutcome>();
+    const outcomes: PickOutcome[] = [];
+    for (;;) {
+      const claims = this.#claimRound(waiting, closed);
+      if (claims.length === 0) return outcomes;
+      outcomes.push(...(await Promise.all(claims)));
+    }
+  }
+
+  #claimRound(waiting: readonly Waiting[], closed: Map<string, PickOutcome>): Promise<PickOutcome>[] {
     const claims: Promise<PickOutcome>[] = [];
     // Each of these waits for a lock of its tenant on a pooled connection: one at a time is enough.
     let counted: Promise<unknown> = Promise.resolve();
-    // Tenants whose first turn in line is being claimed elsewhere, or whose limit is reached: the others would only overtake it.
-    const closed = new Map<string, PickOutcome>();
     for (;;) {
-      const tenant = this.#slots.next(waiting.filter(({ turns }) => turns.length > 0));
+      const tenant = this.#slots.next(
+        waiting.filter(({ tenantId, turns }) => turns.length > 0 && !closed.has(tenantId)),
+      );
       const turn = tenant?.turns.shift();
-      if (tenant === undefined || turn === undefined) return Promise.all(claims);
+      if (tenant === undefined || turn === undefined) return claims;
       const { tenantId, limited } = tenant;
       this.#slots.take(tenant);
       const claim = () =>
@@ -248,7 +277,7 @@ export class Dispatcher {
   async #claim(turn: QueuedTurn, way: ClaimWay): Promise<PickOutcome> {
     const { turnId, tenantId } = turn;
     try {
-      const running = await this.#actor.claim({ ...turn, way });
+      const running = await this.#turns.claim({ ...turn, way });
       if (typeof running !== "string") {
         this.#begin(running);
         return "claimed";
@@ -264,7 +293,7 @@ export class Dispatcher {
 
   #begin(running: RunningTurn): void {
     const { id, tenantId } = running.turn;
-    const run = observeJob("turn", () => this.#actor.run(running, this.#run))
+    const run = observeJob("turn", () => this.#turns.run(running, this.#run))
       // The reaper finds the turn.
       .catch((error) =>
         this.#ctx.log.error({ err: error, turnId: id }, "a turn that was claimed without its job broke off"),
@@ -276,6 +305,9 @@ export class Dispatcher {
     this.#picked.add(run);
   }
 }
+
+/** A tenant with the parked turns of it that are not claimed yet. */
+type Waiting = ParkedTenant & { readonly turns: ParkedTenant["turns"][number][] };
 
 /** What became of a turn that was picked: `busy`, its session is locked; `gone`, it is not queued any more; `waits`, its tenant's limit is reached. */
 type PickOutcome = "claimed" | "busy" | "gone" | "waits" | "failed";

@@ -7,7 +7,7 @@ import { type Progress, readProgress } from "../end/progress.ts";
 import { noteNewLog } from "../state/checkpoint.ts";
 import { type ClaimedTurn, goesOn, logIdOf } from "../state/claimed-turn.ts";
 import { logStates } from "../state/turn-log.ts";
-import type { RunningTurn } from "./actor.ts";
+import type { RunningTurn } from "./running-turns.ts";
 
 /** The turn log of a claim, and how far the turn had come where an earlier one was lost. */
 export interface OpenedLog {

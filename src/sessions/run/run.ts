@@ -15,7 +15,6 @@ import { shownChunks } from "../end/progress.ts";
 import { readStored } from "../end/reached.ts";
 import { type ClaimedTurn, goesOn } from "../state/claimed-turn.ts";
 import { type TurnError, type TurnOutcome, workerLost } from "../state/turn-end.ts";
-import type { RunningTurn } from "./actor.ts";
 import { AnswerSize } from "./answer-size.ts";
 import { ClaimCheckpoints } from "./checkpoints.ts";
 import { ClaimUsage } from "./claim-usage.ts";
@@ -27,6 +26,7 @@ import { ClaimMeter, claimSpan } from "./meter.ts";
 import { isBeyondKnowing, openLog } from "./open-log.ts";
 import { OutputGate } from "./output-gate.ts";
 import { type ClaimBegin, errorOf, type PreparedTurn, prepareTurn } from "./prepare.ts";
+import type { RunningTurn } from "./running-turns.ts";
 import { StepLog } from "./step-log.ts";
 import { limitedMeter, modelCallsLeft, watchSeconds } from "./turn-limits.ts";
 

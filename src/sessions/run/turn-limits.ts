@@ -5,8 +5,8 @@ import type { UiMessage } from "../../messages/ui-message.ts";
 import type { ModelMeter } from "../../model/call-meter.ts";
 import type { ModelResult } from "../../model/run-model.ts";
 import type { ClaimedTurn } from "../state/claimed-turn.ts";
-import type { RunningTurn } from "./actor.ts";
 import type { ClaimUsage } from "./claim-usage.ts";
+import type { RunningTurn } from "./running-turns.ts";
 
 /** The turn reached a limit of its agent, and may make no further model call. */
 export class TurnLimitError extends Error {

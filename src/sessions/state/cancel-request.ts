@@ -8,6 +8,9 @@ import type { IdOf } from "../../kernel/ids.ts";
  * what is kept (`cancel_keep`).
  */
 
+/** The name of the channel on which cancellations are announced; a beat finds those that were missed. */
+export const cancelChannel = "parley_cancel";
+
 /** A turn that was asked to stop, in the state in which it was found. */
 export interface StoppingTurn {
   readonly id: IdOf<"turn">;

@@ -64,7 +64,7 @@ import type { TurnRecord } from "./turn-step.ts";
  * | resume  | waiting → queued           | `pause.ts`: `resumeTurn`                  | it waits for this very continuation |
  * | requeue | running → queued           | a draining worker, the reaper: `requeueTurn` | the attempt; nothing was shown or a step is complete, no cancellation was asked for, its worker's event loop does not stand in it (`stopped-worker.ts`), runs are left (`RequeueCause`) |
  * | step    | running → running          | `run/checkpoints.ts`: `writeCheckpoint` in `checkpoint.ts` | the attempt, the steps before it |
- * | unclaim | running → queued           | `run/actor.ts`: `unclaimTurn`             | claimed by this very worker; nothing was shown |
+ * | unclaim | running → queued           | `run/running-turns.ts`: `unclaimTurn`             | claimed by this very worker; nothing was shown |
  *
  * Two columns of a turn's row prevent moves: `cancel_requested_at` (`cancel-request.ts`;
  * for all turns of an agent `cancelTurns` in `src/agents/store.ts`), and `shown_at`

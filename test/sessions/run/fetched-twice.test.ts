@@ -1,9 +1,8 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { openDatabase } from "../../../src/kernel/database/client.ts";
 import { newId } from "../../../src/kernel/ids.ts";
-import { createLogger } from "../../../src/kernel/telemetry/log.ts";
-import { Actor } from "../../../src/sessions/run/actor.ts";
 import { addTurnJob } from "../../../src/sessions/state/turn-job.ts";
+import { type BareWorker, startBareWorker } from "../../harness/bare-worker.ts";
 import { useAgent } from "../../harness/fixture.ts";
 import { eventually } from "../../harness/harness.ts";
 import { heldMark, holdModel } from "../../harness/held-model.ts";
@@ -15,17 +14,16 @@ import { expectWhole, turnsIn } from "../../harness/turn-checks.ts";
 // No worker runs beside those of the test.
 const { h, t, agentId } = await useAgent();
 const outside = openDatabase({ url: h.databaseUrl, max: 1, applicationName: "parley-test-outside" });
-const actors: Actor[] = [];
+const workers: BareWorker[] = [];
 afterAll(async () => {
-  await Promise.all(actors.map((actor) => actor.close()));
+  await Promise.all(workers.map(({ connection }) => connection.close()));
   await outside.end();
 });
 
-async function start(): Promise<Actor> {
-  const actor = new Actor({ databaseUrl: h.databaseUrl, slots: 4, pool: h.sql, log: createLogger("error") });
-  actors.push(actor);
-  await actor.start();
-  return actor;
+async function start(): Promise<BareWorker> {
+  const worker = await startBareWorker(h, { slots: 4 });
+  workers.push(worker);
+  return worker;
 }
 
 /** Holds a session's lock on a connection of the test's until `work` has resolved. */
@@ -39,7 +37,7 @@ const outcomeOf = (result: unknown) => (typeof result === "string" ? result : "c
 
 describe("a turn's job that is fetched", () => {
   test("while another worker runs the turn is done at once", async () => {
-    const [first, second] = [await start(), await start()];
+    const [{ turns: first }, { turns: second }] = [await start(), await start()];
     const queued = await writeQueuedTurn(h, t, agentId);
     const running = await first.claim({ ...queued, way: "announced" });
     if (typeof running === "string") throw new Error(running);
@@ -50,29 +48,29 @@ describe("a turn's job that is fetched", () => {
   });
 
   test("while this worker claims the turn shares what becomes of that", async () => {
-    const actor = await start();
+    const { turns } = await start();
     const queued = await writeQueuedTurn(h, t, agentId);
     const [announced, job] = await withLock(queued.lockKey, () =>
-      Promise.all([actor.claim({ ...queued, way: "announced" }), actor.claim({ ...queued, way: "job" })]),
+      Promise.all([turns.claim({ ...queued, way: "announced" }), turns.claim({ ...queued, way: "job" })]),
     );
     // Were it done while the other one failed, nobody would run the turn.
     expect([announced, job]).toEqual(["busy", "busy"]);
     const both = await Promise.all([
-      actor.claim({ ...queued, way: "announced" }),
-      actor.claim({ ...queued, way: "job" }),
+      turns.claim({ ...queued, way: "announced" }),
+      turns.claim({ ...queued, way: "job" }),
     ]);
     expect(both.map(outcomeOf)).toEqual(["claimed", "gone"]);
   });
 
   test("while the turn's last claim still ends here is not taken for done", async () => {
-    const actor = await start();
+    const { turns } = await start();
     const queued = await writeQueuedTurn(h, t, agentId);
-    const running = await actor.claim({ ...queued, way: "job" });
+    const running = await turns.claim({ ...queued, way: "job" });
     if (typeof running === "string") throw new Error(running);
     const ending = Promise.withResolvers<void>();
-    const ran = actor.run(running, () => ending.promise);
+    const ran = turns.run(running, () => ending.promise);
     await h.sql`update turns set status = 'queued', worker_id = null, claimed_at = null where id = ${queued.turnId}`;
-    const again = actor.claim({ ...queued, way: "job" });
+    const again = turns.claim({ ...queued, way: "job" });
     ending.resolve();
     await ran;
     expect(outcomeOf(await again)).toBe("claimed");
@@ -82,7 +80,7 @@ describe("a turn's job that is fetched", () => {
 });
 
 test("a session is free for its next turn while the readers of the one before are still told of its end", async () => {
-  const [first, second] = [await start(), await start()];
+  const [{ turns: first }, { turns: second, connection }] = [await start(), await start()];
   const queued = await writeQueuedTurn(h, t, agentId);
   const running = await first.claim({ ...queued, way: "job" });
   if (typeof running === "string") throw new Error(running);
@@ -102,7 +100,7 @@ test("a session is free for its next turn while the readers of the one before ar
   // Nothing was released twice: the lock is the second one's.
   const [held] = await h.sql`
     select count(*)::int as n from pg_locks l join pg_stat_activity a using (pid)
-    where l.locktype = 'advisory' and l.objsubid = 1 and a.application_name = ${second.applicationName}
+    where l.locktype = 'advisory' and l.objsubid = 1 and a.application_name = ${connection.applicationName}
       and ((l.classid::bigint << 32) | l.objid::bigint) = hashtextextended(${queued.lockKey}, 0)`;
   expect(held?.n).toBe(1);
 });
