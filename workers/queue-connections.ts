@@ -3,6 +3,7 @@ import { Client, Pool } from "pg";
 import { addressOf } from "../src/kernel/database/address.ts";
 import { statementTimeoutMs } from "../src/kernel/database/client.ts";
 import { isReadOnly } from "../src/kernel/database/failure.ts";
+import { vanishedHostSettings } from "../src/kernel/database/keepalive.ts";
 import { addressedSocket } from "../src/kernel/database/socket.ts";
 import { databaseWaitMs } from "../src/kernel/limits.ts";
 import type { Logger } from "../src/kernel/telemetry/log.ts";
@@ -16,7 +17,7 @@ export interface QueueDatabase {
   readonly applicationName: string;
 }
 
-const settings = `set synchronous_commit = off; set statement_timeout = ${statementTimeoutMs}`;
+const settings = `set synchronous_commit = off; set statement_timeout = ${statementTimeoutMs}; ${vanishedHostSettings}`;
 
 /**
  * Returns the pool of the queue's own connections. They do not wait until the fetching or the ending

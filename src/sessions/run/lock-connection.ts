@@ -4,6 +4,7 @@ import { addressOf } from "../../kernel/database/address.ts";
 import { camelCaseColumns, type Sql, withLongStartup } from "../../kernel/database/client.ts";
 import { withDeadline } from "../../kernel/database/deadline.ts";
 import { isReadOnly } from "../../kernel/database/failure.ts";
+import { vanishedHostSettings } from "../../kernel/database/keepalive.ts";
 import { plainlyEnding } from "../../kernel/database/socket.ts";
 import { newId } from "../../kernel/ids.ts";
 import { databaseWaitMs, lockWaitMs, workerBeatMs, workerDeadMs } from "../../kernel/limits.ts";
@@ -189,7 +190,11 @@ export class LockConnection {
     }
     const before = this.#backendPid;
     this.#backendPid = pid;
-    if (before !== null && before !== pid) await this.#lockAgain(before);
+    if (before === pid) return;
+    this.#sql
+      .unsafe(vanishedHostSettings)
+      .catch((error) => this.#log.warn({ err: error }, "a lock connection of a vanished host would be kept"));
+    if (before !== null) await this.#lockAgain(before);
   }
 
   /**

@@ -66,3 +66,14 @@ test("a worker whose connection breaks while Postgres refuses a new one listens 
   });
   expect(running.stop.signal.reason).toBe("canceled");
 });
+
+test("a worker's connection asks Postgres to close it soon when its host has vanished", async () => {
+  const [{ connection }] = workers as [BareWorker];
+  const setting = async (name: string) => (await connection.sql`select current_setting(${name}) as value`)[0]?.value;
+  await eventually(async () => (await setting("tcp_user_timeout")) === "5000");
+  expect(await Promise.all(["idle", "interval", "count"].map((each) => setting(`tcp_keepalives_${each}`)))).toEqual([
+    "3",
+    "1",
+    "3",
+  ]);
+});
