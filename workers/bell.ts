@@ -1,6 +1,9 @@
 import { clearTimeout, setTimeout } from "node:timers";
 import { chosenAtOnce, isChosen, lateMs } from "../src/kernel/queue/lot.ts";
 
+/** One that may not ask waits this much longer than those that may: on a busy machine they need it to be first. */
+const withoutRoomMs = 200;
+
 /** What a bell is for. */
 export interface BellOptions {
   /** Asks the queue for jobs. */
@@ -36,11 +39,12 @@ export class Bell {
   ring(count: number): void {
     this.#announced += count;
     const workers = Math.max(1, this.#options.askers());
-    const asksNow = this.#options.mayAsk() && isChosen(workers);
+    const mayAsk = this.#options.mayAsk();
+    const lateness = (mayAsk ? 0 : withoutRoomMs) + (mayAsk && isChosen(workers) ? 0 : lateMs(workers));
     const pauseMs = this.#options.restMs * Math.max(1, workers / chosenAtOnce);
     const restMs = Math.max(this.#options.afterMs, this.#askedAtMs + pauseMs - Date.now());
-    if (asksNow && restMs === 0) this.#ask();
-    else this.#askLater(asksNow ? restMs : Math.max(restMs, lateMs(workers)));
+    if (restMs + lateness === 0) this.#ask();
+    else this.#askLater(restMs + lateness);
   }
 
   /** Asks nothing more. */

@@ -128,7 +128,9 @@ export const reapEveryMs = 1_500;
 export const reapBatchRows = 500;
 /** A queued turn whose job is gone gets a new one after this long. */
 export const queuedTurnStaleMs = 5_000;
-/** A worker tries this long to take a session's lock; then the turn is parked. */
+/** A worker tries this long to take a session's lock, in a slot that other turns could have; then the turn is parked. */
+export const lockTryMs = 250;
+/** A connection that is just ending holds its locks for so long at most. */
 export const lockWaitMs = 2_000;
 
 /** The input of a tool call that a model writes has at most this many bytes, counted as UTF-16 units, and nests at most this deep; the model is told of one that is larger. */

@@ -44,6 +44,17 @@ describe("an announced job", () => {
     await eventually(() => askers() === 2);
   });
 
+  test("is asked for first by a worker with room, also where those who hear of it may claim it before", async () => {
+    for (let n = 0; n < 5; n++) {
+      const full = makeBells(1, { hasRoom: false, afterMs: 50 });
+      const free = makeBells(1, { afterMs: 50 });
+      full.bells[0]?.ring(1);
+      free.bells[0]?.ring(1);
+      await eventually(() => free.askers() === 1);
+      expect(full.askers()).toBe(0);
+    }
+  });
+
   test("is asked for later, and once, where those who hear of it may claim it before", async () => {
     const { bells, asked } = makeBells(1, { afterMs: 20 });
     for (let n = 0; n < 10; n++) bells[0]?.ring(1);

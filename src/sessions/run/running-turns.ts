@@ -2,7 +2,7 @@ import { sleep } from "../../kernel/async/wait.ts";
 import type { Sql } from "../../kernel/database/client.ts";
 import { isTransient } from "../../kernel/database/failure.ts";
 import type { IdOf } from "../../kernel/ids.ts";
-import { databaseWaitMs, lockWaitMs } from "../../kernel/limits.ts";
+import { databaseWaitMs, lockTryMs, lockWaitMs } from "../../kernel/limits.ts";
 import type { Logger } from "../../kernel/telemetry/log.ts";
 import { sessionsHeld } from "../../kernel/telemetry/metrics.ts";
 import type { ClaimedTurn } from "../state/claimed-turn.ts";
@@ -85,7 +85,7 @@ export class RunningTurns {
 
   /**
    * Takes the session's lock and claims the turn, for `run`. Returns why it was not claimed: also `gone` when
-   * somebody here has just claimed it, and `busy` when the lock of a job's turn stayed held for `lockWaitMs`. Throws when
+   * somebody here has just claimed it, and `busy` when the lock of a job's turn stayed held for `lockTryMs`. Throws when
    * Postgres is away longer than `databaseWaitMs`; the queue then tries again.
    */
   async claim(asked: AskedClaim): Promise<RunningTurn | ClaimRefusal> {
@@ -142,7 +142,7 @@ export class RunningTurns {
   async #claim(asked: AskedClaim): Promise<ClaimedTurn | ClaimRefusal> {
     const { turnId, lockKey, way } = asked;
     const awayUntil = Date.now() + databaseWaitMs;
-    let busyUntil = Date.now() + lockWaitMs;
+    let busyUntil = Date.now() + lockTryMs;
     let unsure = false;
     // For the first try alone: what was read may be old when the turn is claimed at last.
     let ahead = readAhead(this.#pool, {

@@ -1,10 +1,11 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import { lockWaitMs } from "../../../src/kernel/limits.ts";
 import { eventually } from "../../harness/eventually.ts";
-import { useService } from "../../harness/fixture.ts";
+import { useAgent, useService } from "../../harness/fixture.ts";
 import { startHarness } from "../../harness/harness.ts";
 import { holdModel } from "../../harness/held-model.ts";
 import { Neighbour } from "../../harness/neighbour.ts";
-import type { LiveStream } from "../../harness/turns.ts";
+import { type LiveStream, open, script, sessionPath } from "../../harness/turns.ts";
 
 describe("one worker with 5 slots", async () => {
   const h = await useService({ worker: true, env: { WORKER_CONCURRENCY: "5" } });
@@ -62,6 +63,30 @@ describe("one worker with 5 slots", async () => {
       ["canceled", 4],
       ["succeeded", 16],
     ]);
+  });
+});
+
+describe("one worker with one slot", async () => {
+  const { h, t, agentId } = await useAgent({ worker: true, env: { WORKER_CONCURRENCY: "1" } });
+
+  test("a turn whose session stays locked does not keep the slot from another turn", async () => {
+    const ask = (sessionId: string | null) =>
+      open(h, t, "POST", sessionPath(agentId, sessionId), { body: { message: script("text=hi") } });
+    const first = await ask(null);
+    await first.rest();
+    // As while the worker of its last turn is frozen.
+    await h.sql.begin(async (inner) => {
+      await inner`select pg_advisory_xact_lock(hashtextextended(${first.sessionId}, 0))`;
+      const locked = await ask(first.sessionId);
+      const other = await ask(null);
+      await other.rest();
+      const [row] = await h.sql`
+        select extract(epoch from claimed_at - accepted_at)::float8 as waited from turns where id = ${other.turnId}`;
+      // Not for as long as the lock may stay.
+      expect(row?.waited).toBeLessThan(lockWaitMs / 1000);
+      const [still] = await h.sql`select status from turns where id = ${locked.turnId}`;
+      expect(still?.status).toBe("queued");
+    });
   });
 });
 

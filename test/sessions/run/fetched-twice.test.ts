@@ -117,8 +117,10 @@ test.skipIf(sharedRedisUrl === null)(
     const c = await installation.client((await installation.serve()).url, model.url);
     const workers = await Promise.all([installation.work(), installation.work()]);
     const alarms = () => workers.flatMap(({ log }) => log.filter(isAlarm));
+    // On a busy machine turns run by their jobs: one of these that was replaced is without a key, and there until its turn has ended.
     const jobs = () => sql<{ lastError: string | null }[]>`
-      select last_error from graphile_worker._private_jobs where payload ->> 'turnId' is not null`;
+      select last_error from graphile_worker._private_jobs
+      where payload ->> 'turnId' is not null and (key is not null or locked_at is null)`;
 
     const first = await c.turn('first [[sim: text="one"]]');
     await aftermathOf(sql, first.turnId);
