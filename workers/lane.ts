@@ -2,6 +2,7 @@ import { clearTimeout, setTimeout } from "node:timers";
 import type { Sql } from "../src/kernel/database/client.ts";
 import type { JobName } from "../src/kernel/queue/catalogue.ts";
 import { type CalledJob, callParked, parkedTenants, parkedTenantsMax } from "../src/kernel/queue/parked-jobs.ts";
+import { type Claimed, ParkingLot } from "../src/sessions/run/parking-lot.ts";
 import { type SlotClaimant, TurnSlots } from "../src/sessions/run/slots.ts";
 
 /** A job that was called and does not come (another worker fetched it) loses its slot after this. */
@@ -25,19 +26,22 @@ export interface LaneOptions {
 export class Lane {
   readonly #options: LaneOptions;
   readonly #slots: TurnSlots;
-  /** Tenants that had parked jobs when this process last looked, the one that waits longest first. */
-  #waiting: ReadonlySet<string> = new Set();
-  /** Tenants whose jobs were parked by this process since. */
-  readonly #parked = new Set<string>();
+  readonly #lot: ParkingLot<SlotClaimant>;
   /** The slots that are kept for called jobs, by the job's number. */
   readonly #kept = new Map<string, { readonly tenantId: string; readonly timer: ReturnType<typeof setTimeout> }>();
-  #filling: Promise<void> | null = null;
-  #fillAgain = false;
-  #afterTenant = "";
 
   constructor(options: LaneOptions) {
     this.#options = options;
     this.#slots = new TurnSlots(options.atOnce, 0);
+    const { name, sql } = options;
+    this.#lot = new ParkingLot({
+      slots: this.#slots,
+      tenantsMax: parkedTenantsMax,
+      find: async (afterTenant) => (await parkedTenants(sql, name, afterTenant)).map(claimant),
+      claim: (tenants) => this.#call(tenants),
+      // Postgres is away; the next look comes soon.
+      onError: () => {},
+    });
   }
 
   /** Whether no slot is free, for whichever tenant. */
@@ -57,7 +61,7 @@ export class Lane {
       return true;
     }
     if (!this.#comesFirst(tenantId) || !this.#slots.take(claimant(tenantId))) {
-      this.#parked.add(tenantId);
+      this.noteParked(tenantId);
       return false;
     }
     return true;
@@ -65,57 +69,39 @@ export class Lane {
 
   /** Notes that a job of this tenant is parked now. */
   noteParked(tenantId: string): void {
-    this.#parked.add(tenantId);
+    this.#lot.note(claimant(tenantId));
   }
 
   /** Gives back the slot of a job that ended. */
   leave(tenantId: string): void {
     this.#slots.release(tenantId);
-    this.fillIfWaiting();
+    this.#lot.lookIfWaiting();
   }
 
   /** Looks for parked jobs, if one of a tenant that may take a slot is known. */
   fillIfWaiting(): void {
-    if (this.#slots.next([...this.#known()].map(claimant)) !== undefined) void this.fill();
+    this.#lot.lookIfWaiting();
   }
 
-  /** Calls parked jobs, of any worker, while there are slots for them. Never rejects. */
-  fill(): Promise<void> {
-    this.#fillAgain = true;
-    this.#filling ??= this.#fillAll().finally(() => {
-      this.#filling = null;
-    });
-    return this.#filling;
+  /** Calls parked jobs, of any worker, while there are slots for them. */
+  fill(): void {
+    this.#lot.look();
   }
 
-  async #fillAll(): Promise<void> {
-    while (this.#fillAgain && this.#slots.free > 0) {
-      this.#fillAgain = false;
-      try {
-        const { name, sql } = this.#options;
-        const before = [...this.#parked];
-        const tenants = await parkedTenants(sql, name, this.#afterTenant);
-        for (const tenantId of before) this.#parked.delete(tenantId);
-        this.#waiting = new Set(tenants);
-        this.#afterTenant = tenants.length < parkedTenantsMax ? "" : ([...tenants].sort().at(-1) ?? "");
-        if ((await this.#callOf(tenants)) > 0) this.#fillAgain = true;
-      } catch {
-        // Postgres is away; the next look comes soon.
-        return;
-      }
-    }
+  /** Calls nothing more. */
+  stop(): void {
+    void this.#lot.stop();
   }
 
-  /** Gives free slots to these tenants and calls their jobs. Returns how many were called. */
-  async #callOf(tenants: readonly string[]): Promise<number> {
+  /** Gives free slots to these tenants and calls their jobs. */
+  async #call(tenants: readonly SlotClaimant[]): Promise<Claimed> {
     const { name, sql, onCalled } = this.#options;
     const wanted = new Map<string, number>();
-    const claimants = tenants.map(claimant);
-    for (let next = this.#slots.next(claimants); next !== undefined; next = this.#slots.next(claimants)) {
+    for (let next = this.#slots.next(tenants); next !== undefined; next = this.#slots.next(tenants)) {
       this.#slots.take(next);
       wanted.set(next.tenantId, (wanted.get(next.tenantId) ?? 0) + 1);
     }
-    if (wanted.size === 0) return 0;
+    if (wanted.size === 0) return { claimed: 0, again: false };
     let called: readonly CalledJob[] = [];
     try {
       called = await callParked(sql, name, wanted);
@@ -127,7 +113,7 @@ export class Lane {
       for (const [tenantId, left] of wanted) for (let n = 0; n < left; n++) this.#slots.release(tenantId);
     }
     if (called.length > 0) onCalled(called.length);
-    return called.length;
+    return { claimed: called.length, again: called.length > 0 };
   }
 
   #keep(jobId: string, tenantId: string): void {
@@ -142,13 +128,9 @@ export class Lane {
   #comesFirst(tenantId: string): boolean {
     const heldBy = (id: string) => this.#slots.held.get(id) ?? 0;
     const held = heldBy(tenantId);
-    for (const other of this.#known())
-      if (other === tenantId || (heldBy(other) <= held && this.#slots.mayTake(claimant(other)))) return false;
+    for (const [id, other] of this.#lot.known)
+      if (id === tenantId || (heldBy(id) <= held && this.#slots.mayTake(other))) return false;
     return true;
-  }
-
-  #known(): ReadonlySet<string> {
-    return this.#parked.size === 0 ? this.#waiting : this.#waiting.union(this.#parked);
   }
 }
 

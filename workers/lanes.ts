@@ -79,6 +79,7 @@ export class Lanes {
   stop(): void {
     this.#stopped = true;
     clearInterval(this.#looking);
+    for (const lane of this.#lanes.values()) lane.stop();
   }
 
   /** Parks jobs that were fetched, and calls others where there are slots. Throws when Postgres is away; the queue then tries these jobs again. */
@@ -106,7 +107,7 @@ export class Lanes {
   async #look(): Promise<void> {
     try {
       const kinds = await parkedKinds(this.#sql);
-      for (const name of kinds) if (isJobName(name) && !this.#stopped) void this.#lanes.get(name)?.fill();
+      for (const name of kinds) if (isJobName(name) && !this.#stopped) this.#lanes.get(name)?.fill();
     } catch (error) {
       this.#note(error);
     }

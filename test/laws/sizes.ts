@@ -37,7 +37,7 @@ export const halfOfTheFilesAreSmall: Law = {
 /** A class with more lines holds more than one idea. */
 const classLinesMax = 200;
 /** Classes that were larger when the law was made; none is to be added. */
-const largeClasses = new Set(["Actor", "Check", "Dispatcher", "ItemEvents", "Queue", "RelayWriter"]);
+const largeClasses = new Set(["Check", "ItemEvents", "RelayWriter"]);
 
 /** Holds for the product: a client of the tests may do a hundred things at random. */
 export const classesAreShort: Law = {

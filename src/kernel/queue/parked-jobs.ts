@@ -86,8 +86,7 @@ export async function parkedKinds(sql: AnySql): Promise<string[]> {
 
 /**
  * Returns the tenants that have parked jobs of a kind, the one whose oldest job waits
- * longest first: the first `parkedTenantsMax` after this id, and from the start again where there
- * are fewer. One step in an index for each, however many jobs it has.
+ * longest first: the first `parkedTenantsMax` after this id. One step in an index for each, however many jobs it has.
  */
 export async function parkedTenants(sql: AnySql, name: JobName, afterTenant: string): Promise<string[]> {
   const firstAfter = (after: postgres.Fragment, isFrom: boolean) => sql`(
@@ -104,7 +103,6 @@ export async function parkedTenants(sql: AnySql, name: JobName, afterTenant: str
     select found.tenant_id from found order by (
       select min(j.run_at) from graphile_worker._private_jobs j
       where j.task_id = (select id from kind) and j.priority = ${literal(sql, places.parked)} and ${tenantOf(sql, sql`j`)} = found.tenant_id)`;
-  if (rows.length === 0 && afterTenant !== "") return parkedTenants(sql, name, "");
   return rows.map(({ tenantId }) => tenantId);
 }
 
