@@ -17,6 +17,7 @@ const roles: Readonly<Record<string, () => Promise<unknown>>> = {
   start: async () => runRole((await import("./roles/start.ts")).start, { logLevel: "warn", console: true }),
   serve: async () => runRole((await import("./roles/serve.ts")).serve),
   work: async () => runRole((await import("./roles/work.ts")).work),
+  sandbox: async () => runRole((await import("./roles/sandbox.ts")).sandbox),
   migrate: async () => {
     const config = readConfig();
     await (await import("./operator/database.ts")).migrateDatabase(config, createLogger(config.logLevel));

@@ -9,6 +9,9 @@ export const roleHelp: Readonly<Record<string, string>> = {
   work: `work
   Runs the worker pool alone. Needs DATABASE_URL, REDIS_URL and ENCRYPTION_KEY.
 `,
+  sandbox: `sandbox
+  Runs commands of workspaces for workers elsewhere (SANDBOX=remote). Needs SANDBOX_TOKEN and bubblewrap.
+`,
   migrate: `migrate
   Brings the schema of DATABASE_URL, or of the database in PARLEY_HOME, up to date.
 `,

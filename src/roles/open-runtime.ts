@@ -2,6 +2,7 @@ import { fileURLToPath } from "node:url";
 import type { Config } from "../kernel/config.ts";
 import type { Logger } from "../kernel/telemetry/log.ts";
 import { type BubblewrapRuntime, NoSandboxError, openBubblewrap } from "../workspaces/bubblewrap/open.ts";
+import { RemoteRuntime } from "../workspaces/remote/client.ts";
 import { setRuntime } from "../workspaces/runtimes.ts";
 import { warnIfUnconfined } from "../workspaces/shell/process.ts";
 import { OperatorError } from "./operator-error.ts";
@@ -17,7 +18,10 @@ export async function openRuntime(config: Config, log: Logger, opened: AsyncDisp
     void warnIfUnconfined(log);
     return;
   }
-  setRuntime(config, await openPrograms(config, log, opened));
+  if (runtime === "bubblewrap") return setRuntime(config, await openPrograms(config, log, opened));
+  const { urls, token } = config.sandbox;
+  log.info({ runtime, hosts: urls.length }, `commands run at ${urls.map((url) => new URL(url).host).join(", ")}`);
+  setRuntime(config, new RemoteRuntime({ urls, token: token ?? "" }));
 }
 
 /** Opens the runtime that runs programs on this host, closed with `opened`. Throws `OperatorError` where it cannot work. */

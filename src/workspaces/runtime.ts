@@ -61,6 +61,8 @@ export type FetchContents = (paths: readonly string[]) => Promise<readonly (Uint
 export interface RunOptions {
   readonly fetch: FetchContents;
   readonly signal: AbortSignal;
+  /** Told the paths of all files that will be fetched, before anything runs. What it throws is thrown, and nothing has run. */
+  readonly needs?: (paths: readonly string[]) => void;
 }
 
 /** The exit code of a command that its time has ended. */

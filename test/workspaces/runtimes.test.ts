@@ -1,12 +1,12 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { missingForPrograms, useRuntime } from "../harness/command-runtimes.ts";
+import { realRuntimes, useRuntime } from "../harness/command-runtimes.ts";
 import { eventually } from "../harness/eventually.ts";
 import { callTool, failure, filesOf, newScope, type Result, upload } from "../harness/workspace-scope.ts";
 
 // Commands are processes, and the machine may be busy.
 setDefaultTimeout(120_000);
 
-const runtimes = missingForPrograms === null ? (["simulated", "bubblewrap"] as const) : (["simulated"] as const);
+const runtimes = ["simulated", ...realRuntimes] as const;
 
 /** What every runtime promises. */
 for (const runtime of runtimes) {

@@ -18,7 +18,8 @@ export function metricsRoutes(ctx: Ctx) {
   });
 }
 
-function mayScrape(token: string | null, request: Request): boolean {
+/** Returns whether a request may read `/metrics`. */
+export function mayScrape(token: string | null, request: Request): boolean {
   if (token === null) return true;
   const given = request.headers.get("authorization") ?? "";
   // Digests have one length, whatever was sent.

@@ -39,6 +39,11 @@ export class Folders {
     return new KeptFolder(key, await Holder.start(this.#users.next()));
   }
 
+  /** Returns a folder that is kept and that no command has; undefined where there is none. */
+  find(key: string): KeptFolder | undefined {
+    return this.#kept.get(key);
+  }
+
   /** Keeps a folder for the next command. */
   give(folder: KeptFolder): void {
     this.#kept.get(folder.key)?.holder.end();

@@ -15,6 +15,7 @@ const programs: Readonly<Record<string, string>> = {
   xargs: "findutils",
   tar: "tar",
   head: "coreutils",
+  nice: "coreutils",
 };
 
 /** Returns what this host lacks to run programs in sandboxes, in one line; null when nothing is known to be missing. */

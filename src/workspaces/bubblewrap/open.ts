@@ -69,8 +69,21 @@ async function tryOut(runtime: BubblewrapRuntime): Promise<void> {
   if (!isWhole) throw new NoSandboxError(`A sandbox does not work here: ${oneLine([stderr, ...notes].join(" "))}`);
 }
 
+function keyOf({ tenantId, workspaceId }: Pick<CommandRequest, "tenantId" | "workspaceId">): string {
+  return `${tenantId}/${workspaceId}`;
+}
+
 function oneLine(text: string): string {
   return text.replace(/\s+/g, " ").trim();
+}
+
+/** Nothing has run, and the folder is as it was. */
+class NeedsError extends Error {
+  override readonly name = "NeedsError";
+
+  constructor(cause: unknown) {
+    super("", { cause });
+  }
 }
 
 /** Runs programs in namespaces of this host. */
@@ -102,14 +115,14 @@ export class BubblewrapRuntime implements Runtime {
     return inSlot(this.#places, { tenantId, signal }, work);
   }
 
-  async run(request: CommandRequest, { fetch, signal }: RunOptions): Promise<RuntimeResult> {
+  async run(request: CommandRequest, { fetch, signal, needs }: RunOptions): Promise<RuntimeResult> {
     if (Buffer.byteLength(request.command) > commandBytesMax) {
       throw new CommandCutError(
         `A command has at most ${commandBytesMax} bytes; write what is longer to a file first.`,
         126,
       );
     }
-    const options = { fetch, signal: AbortSignal.any([signal, this.#closing.signal]) };
+    const options = { fetch, signal: AbortSignal.any([signal, this.#closing.signal]), ...(needs && { needs }) };
     this.#running += 1;
     try {
       const { ran, folder } = await this.#runWhole(request, options);
@@ -121,6 +134,14 @@ export class BubblewrapRuntime implements Runtime {
     }
   }
 
+  /** Notes what files that the last command of a workspace wrote are now, where its folder is kept still. */
+  noteKept(
+    { tenantId, workspaceId }: Pick<CommandRequest, "tenantId" | "workspaceId">,
+    revisions: ReadonlyMap<string, number>,
+  ): void {
+    this.#folders.find(keyOf({ tenantId, workspaceId }))?.kept(revisions);
+  }
+
   /** Ends all commands and forgets all folders. */
   async close(): Promise<void> {
     this.#closing.abort(new RuntimeUnavailableError("The host of the command is shutting down; nothing was kept."));
@@ -130,17 +151,31 @@ export class BubblewrapRuntime implements Runtime {
   /** A folder that was kept may have lost its name spaces; then a new one is made, once. */
   async #runWhole(request: CommandRequest, options: RunOptions): Promise<{ ran: Ran; folder: KeptFolder }> {
     for (let attempt = 1; ; attempt += 1) {
-      const folder = await this.#folders.take(`${request.tenantId}/${request.workspaceId}`).catch((error: Error) => {
+      const folder = await this.#folders.take(keyOf(request)).catch((error: Error) => {
         throw this.#unavailable(error);
       });
       try {
         const { limits } = this.#options;
+        this.#tellNeeds(folder, request, options);
         return { folder, ran: await runInFolder({ folder, limits, sandbox: this.#sandbox }, request, options) };
       } catch (error) {
+        if (error instanceof NeedsError) {
+          this.#folders.give(folder);
+          throw error.cause;
+        }
         folder.holder.end();
         if (!(error instanceof SandboxStartError)) throw error;
         if (attempt > 1) throw this.#unavailable(error);
       }
+    }
+  }
+
+  #tellNeeds(folder: KeptFolder, request: CommandRequest, { needs }: RunOptions): void {
+    if (needs === undefined) return;
+    try {
+      needs(folder.renewal(request).writes.map(({ path }) => path));
+    } catch (error) {
+      throw new NeedsError(error);
     }
   }
 

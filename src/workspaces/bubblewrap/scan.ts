@@ -103,17 +103,18 @@ export function differenceOf(
   const changed: string[] = [];
   const inhabited = new Set<string>();
   for (const [path, entry] of after.entries) {
-    const parent = path.lastIndexOf("/");
-    if (parent > 0) inhabited.add(path.slice(0, parent));
+    const isTooLarge = entry.kind === "file" && entry.size > fileBytesMax;
+    const isKept = entry.kind !== "other" && (!isTooLarge || stored.has(path));
+    // A folder that holds nothing else than what is left out is an empty one.
+    if (isKept && path.includes("/")) inhabited.add(path.slice(0, path.lastIndexOf("/")));
     if (entry.kind === "other") leftOut.push(`${path} (${entry.what})`);
     if (entry.kind !== "file") continue;
     const isSame = before.entries.get(path)?.state === entry.state && stored.get(path)?.executable === entry.executable;
     if (isSame) continue;
-    if (entry.size > fileBytesMax) leftOut.push(`${path} (larger than ${fileBytesMax / 1024 / 1024} MiB)`);
+    if (isTooLarge) leftOut.push(`${path} (larger than ${fileBytesMax / 1024 / 1024} MiB)`);
     else changed.push(path);
   }
   leftOut.push(...after.misfits.map(({ name, reason }) => `${shownName(name)} (${reason})`));
-  for (const { name } of after.misfits) noteParent(name, inhabited);
   const empty = new Set<string>();
   for (const [path, { kind }] of after.entries) if (kind === "folder" && !inhabited.has(path)) empty.add(path);
   const had = new Set(folders);
@@ -125,12 +126,6 @@ export function differenceOf(
     foldersGone: folders.filter((path) => !empty.has(path)),
     leftOut: sentences(leftOut),
   };
-}
-
-function noteParent(name: Buffer, inhabited: Set<string>): void {
-  const path = name.toString();
-  const parent = path.lastIndexOf("/");
-  if (parent > 0) inhabited.add(path.slice(0, parent));
 }
 
 function sentences(leftOut: readonly string[]): string[] {

@@ -14,8 +14,8 @@ interface Supervised {
   readonly end: (why: TimeUp) => void;
 }
 
-/** After a look that took this long, the next one waits ten times as long. */
-const slowdown = 10;
+/** After a look that took this long, the next one waits five times as long. */
+const slowdown = 5;
 
 /**
  * Watches the processes of a command from its start to its end: time ends it, and where its programs have more memory than
@@ -24,16 +24,17 @@ const slowdown = 10;
 export class Supervisor {
   readonly #supervised: Supervised;
   readonly #startedAtMs = performance.now();
-  readonly #cpuMsBefore: number;
   readonly #wall: ReturnType<typeof setTimeout>;
   #look: ReturnType<typeof setTimeout>;
+  /** What was used before the command began, by bringing its files; null until the first look. */
+  #cpuMsBefore: number | null = null;
+  #isStopped = false;
   #killed = 0;
 
   constructor(supervised: Supervised) {
     this.#supervised = supervised;
-    this.#cpuMsBefore = usageOf(supervised.root).cpuMs;
     this.#wall = setTimeout(() => supervised.end("wall"), supervised.timeoutMs);
-    this.#look = setTimeout(() => this.#check(), usageCheckMs);
+    this.#look = setTimeout(() => void this.#check(), 0);
   }
 
   /** How many programs were killed because of their memory. */
@@ -43,22 +44,26 @@ export class Supervisor {
 
   /** Ends the watch, and returns how long it was. */
   stop(): number {
+    this.#isStopped = true;
     clearTimeout(this.#wall);
     clearTimeout(this.#look);
     return performance.now() - this.#startedAtMs;
   }
 
-  #check(): void {
+  async #check(): Promise<void> {
     const { root, limits, end } = this.#supervised;
     const before = performance.now();
-    const { cpuMs, memoryBytes, largest } = usageOf(root);
+    const memoryBytesMax = limits.memoryMib * 1024 * 1024;
+    const { cpuMs, memoryBytes, largest } = await usageOf(root, memoryBytesMax);
+    if (this.#isStopped) return;
+    this.#cpuMsBefore ??= cpuMs;
     if (cpuMs - this.#cpuMsBefore > limits.cpuSeconds * 1000) {
       end("cpu");
       return;
     }
-    if (memoryBytes > limits.memoryMib * 1024 * 1024 && largest !== null) this.#kill(largest);
+    if (memoryBytes > memoryBytesMax && largest !== null) this.#kill(largest);
     const tookMs = performance.now() - before;
-    this.#look = setTimeout(() => this.#check(), Math.max(usageCheckMs, tookMs * slowdown));
+    this.#look = setTimeout(() => void this.#check(), Math.max(usageCheckMs, tookMs * slowdown));
   }
 
   #kill(pid: number): void {

@@ -1,6 +1,6 @@
+import { encodeFrame, FrameReader } from "../frames.ts";
 import { frameBytesMax } from "../limits.ts";
 import { runShellCommand } from "./command.ts";
-import { encodeFrame, FrameReader } from "./frames.ts";
 import type { ProcessJob, ProcessMessage, WorkerMessage } from "./protocol.ts";
 import { search } from "./search.ts";
 

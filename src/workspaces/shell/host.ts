@@ -2,6 +2,7 @@ import type { ChildProcess } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { SharedSlots } from "../../kernel/async/shared-slots.ts";
 import { ToolError } from "../../tools/error.ts";
+import { encodeFrame, FrameReader } from "../frames.ts";
 import { inSlot } from "../in-slot.ts";
 import {
   commandMs,
@@ -13,7 +14,6 @@ import {
   processMemoryCheckMs,
 } from "../limits.ts";
 import { CommandCutError, type CommandResult, type RunOptions } from "../runtime.ts";
-import { encodeFrame, FrameReader } from "./frames.ts";
 import { startProcess } from "./process.ts";
 import type { CommandJob, ProcessJob, ProcessMessage, SearchJob, SearchResult, WorkerMessage } from "./protocol.ts";
 

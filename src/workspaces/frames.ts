@@ -1,5 +1,5 @@
 /**
- * Messages between a worker and the process of one command: a length, a JSON
+ * Messages between a worker and the process, or the host, of one command: a length, a JSON
  * text of that length, and the bytes that the text refers to.
  */
 
