@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { readFileSync, statSync } from "node:fs";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import { AgentCreate, AgentCreateShownInA } from "../../src/agents/schema.ts";
 import { readConfig } from "../../src/kernel/config.ts";
 import { inRepository } from "../harness/repository.ts";
@@ -78,4 +78,16 @@ describe("README.md", () => {
     expect(promises.length).toBeGreaterThanOrEqual(3);
     for (const promise of promises) expect(promise).toMatch(/\(\[[^\]]+\]\(docs\/decisions\/[\w-]+\.md\)\)\.$/);
   });
+});
+
+/** The words of a page without its code and its tables, which are looked up and not read. */
+function wordsOf(text: string): number {
+  const prose = text.replaceAll(/^```[\s\S]*?^```$/gm, "").replaceAll(/^\|.*$/gm, "");
+  return prose.split(/\s+/).filter((word) => word !== "").length;
+}
+
+test("a page can be read at a sitting: 1,600 words beside its code and tables", () => {
+  const names = readdirSync(inRepository("docs"), { recursive: true, encoding: "utf8" }).map((name) => `docs/${name}`);
+  const pages = [...names.filter((name) => name.endsWith(".md")), "README.md", "loadtest/README.md"];
+  expect(pages.filter((path) => wordsOf(read(path)) > 1_600)).toEqual([]);
 });
