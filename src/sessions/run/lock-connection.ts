@@ -28,7 +28,7 @@ export interface HeldTurns {
 export interface LockEvents {
   /** What is announced to workers, by the name of its channel. It is heard while this one listens. */
   readonly onAnnounced: Readonly<Record<string, (payload: string) => void>>;
-  /** The connection listens from now on; what was announced before is to be looked for. */
+  /** The worker listens for jobs from now on; what was announced before is to be looked for. */
   readonly onListening: () => void;
   /** A beat found parked turns. */
   readonly onParked: () => void;
@@ -136,7 +136,8 @@ export class LockConnection {
     const listen = Object.keys(onAnnounced).map((channel) => `listen "${channel}"`);
     try {
       await this.#sql.unsafe(listens ? listen.join("; ") : "unlisten *");
-      if (listens) onListening();
+      // One that only runs turns begins and ceases with each of them, and finds the rest with its beat.
+      if (this.listens) onListening();
     } catch (error) {
       this.#told = null;
       this.#log.warn({ err: error }, "cancellations and parked turns are noticed by the beat only");
