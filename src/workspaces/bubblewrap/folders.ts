@@ -36,7 +36,7 @@ export class Folders {
     const kept = this.#kept.get(key);
     this.#kept.delete(key);
     if (kept?.holder.isAlive === true) return kept;
-    return new KeptFolder(key, await Holder.start(this.#users.next()));
+    return new KeptFolder(key, await Holder.start(this.#users));
   }
 
   /** Returns a folder that is kept and that no command has; undefined where there is none. */
@@ -62,6 +62,7 @@ export class Folders {
   close(): void {
     clearInterval(this.#sweep);
     for (const [key, folder] of this.#kept) this.#end(key, folder);
+    this.#users.close();
   }
 
   #endIdle(): void {

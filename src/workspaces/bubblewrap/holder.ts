@@ -3,9 +3,8 @@ import { within } from "../../kernel/async/wait.ts";
 import { holderReadyMs } from "./limits.ts";
 import { holderScript } from "./scripts.ts";
 import { type FilteredArchitecture, seccompFilter } from "./seccomp.ts";
-
-/** Where programs of the system are; nothing else of this process's environment reaches a sandbox or what makes it. */
-export const systemEnvironment = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LANG: "C.UTF-8" };
+import { systemEnvironment } from "./system-environment.ts";
+import type { ProgramUsers } from "./users.ts";
 
 /** Without its files of commands: bash reads them where its input is a socket, as it is on Bun. */
 const shell = ["bash", "--noprofile", "--norc"];
@@ -17,11 +16,13 @@ const shell = ["bash", "--noprofile", "--norc"];
 export class Holder {
   /** Whom programs run as; null: this process's user. */
   readonly user: number | null;
+  readonly #users: ProgramUsers;
   readonly #process: ChildProcess;
   #isAlive = true;
 
-  private constructor(process: ChildProcess, user: number | null) {
+  private constructor(process: ChildProcess, users: ProgramUsers, user: number | null) {
     this.#process = process;
+    this.#users = users;
     this.user = user;
     process.once("exit", () => {
       this.#isAlive = false;
@@ -29,12 +30,13 @@ export class Holder {
   }
 
   /** Starts one. Throws with what the system said when it cannot be. */
-  static async start(user: number | null): Promise<Holder> {
+  static async start(users: ProgramUsers): Promise<Holder> {
+    const user = users.next();
     const filter = [...seccompFilter(process.arch as FilteredArchitecture)].map(
       (byte) => `\\${byte.toString(8).padStart(3, "0")}`,
     );
     const words = ["unshare", "--user", "--map-root-user", "--mount", "--propagation", "private", ...shell, "-c"];
-    const [command, ...args] = [...asUser(user), ...words, holderScript, "holder", filter.join("")];
+    const [command, ...args] = [...asUser(users, user), ...words, holderScript, "holder", filter.join("")];
     const child = spawn(command as string, args, { env: systemEnvironment, cwd: "/", stdio: ["pipe", "pipe", "pipe"] });
     let said = "";
     const ready = new Promise<boolean>((resolve) => {
@@ -49,7 +51,7 @@ export class Holder {
     });
     child.stdin.on("error", () => {});
     const isReady = await within(ready, holderReadyMs, () => false);
-    if (isReady) return new Holder(child, user);
+    if (isReady) return new Holder(child, users, user);
     child.kill("SIGKILL");
     throw new Error(said.trim() || "it did not start");
   }
@@ -61,7 +63,16 @@ export class Holder {
   /** Starts a program in these name spaces, as their user. `args` are for bash. */
   spawn(args: readonly string[], stdio: readonly ("pipe" | "ignore")[]): ChildProcess {
     const enter = ["nsenter", "--target", String(this.#process.pid), "--user", "--mount", "--preserve-credentials"];
-    const words = [...asUser(this.user), ...enter, "unshare", "--mount", "--propagation", "private", ...shell, ...args];
+    const words = [
+      ...asUser(this.#users, this.user),
+      ...enter,
+      "unshare",
+      "--mount",
+      "--propagation",
+      "private",
+      ...shell,
+      ...args,
+    ];
     const [command, ...rest] = words;
     return spawn(command as string, rest, { env: systemEnvironment, cwd: "/", stdio: [...stdio] });
   }
@@ -73,7 +84,7 @@ export class Holder {
 }
 
 /** Words that make a program another user's, and end it with this process. */
-function asUser(user: number | null): string[] {
+function asUser(users: ProgramUsers, user: number | null): string[] {
   const other = user === null ? [] : ["--reuid", String(user), "--regid", String(user), "--clear-groups"];
-  return ["setpriv", "--pdeathsig", "KILL", ...other];
+  return [...users.enter(), "setpriv", "--pdeathsig", "KILL", ...other];
 }

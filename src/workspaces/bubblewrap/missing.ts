@@ -1,7 +1,7 @@
 import { access, constants, readFile } from "node:fs/promises";
-import { systemEnvironment } from "./holder.ts";
 import { scene } from "./scripts.ts";
 import { isFiltered } from "./seccomp.ts";
+import { systemEnvironment } from "./system-environment.ts";
 
 /** What makes sandboxes and moves files, with the Debian package that has it. */
 const programs: Readonly<Record<string, string>> = {

@@ -40,7 +40,7 @@ export class NoSandboxError extends Error {
 export async function openBubblewrap(options: BubblewrapOptions, log: Logger): Promise<BubblewrapRuntime> {
   const missing = await findMissing();
   if (missing !== null) throw new NoSandboxError(missing);
-  const users = findUsers();
+  const users = await findUsers();
   const runtime = new BubblewrapRuntime(options, users, log);
   try {
     await tryOut(runtime);
@@ -48,8 +48,10 @@ export async function openBubblewrap(options: BubblewrapOptions, log: Logger): P
     await runtime.close();
     throw error;
   }
-  const user = users.areOthers ? "users of their own" : "this process's user, in a namespace of their own";
-  log.info({ runtime: "bubblewrap", programsRunAs: user, ...options.limits }, `commands run in bubblewrap, as ${user}`);
+  log.info(
+    { runtime: "bubblewrap", programsRunAs: users.said, ...options.limits },
+    `commands run in bubblewrap, as ${users.said}`,
+  );
   return runtime;
 }
 
