@@ -19,6 +19,9 @@ export interface QueueDatabase {
 
 const settings = `set synchronous_commit = off; set statement_timeout = ${statementTimeoutMs}; ${vanishedHostSettings}`;
 
+/** A connection that nothing uses for this long is closed. */
+const idleMs = 2_000;
+
 /**
  * Returns the pool of the queue's own connections. They do not wait until the fetching or the ending
  * of a job is on disk, which saves two of a turn's five waits: a crash of Postgres
@@ -38,6 +41,7 @@ export function openQueueConnections(
     stream: () => addressedSocket(address),
     max: connectionsMax,
     connectionTimeoutMillis: databaseWaitMs,
+    idleTimeoutMillis: idleMs,
     Client: BoundedClient,
     // The pool awaits it before it hands the connection out, although its type is `void`.
     onConnect: (client) => client.query(settings) as unknown as undefined,

@@ -14,10 +14,8 @@ const spareHands = 32;
 const turnsFetchedAtOnceMax = 10;
 /** Announced turns are claimed without their jobs (`Dispatcher`); the jobs that are left are asked for after so long. */
 const turnsAfterMs = 50;
-/** Connections for turns' jobs, one of which listens: fetching and completing jobs is batched, so few are plenty. */
-const turnConnectionsMax = 4;
-/** The same for every other kind of job. */
-const otherConnectionsMax = 3;
+/** Turns' jobs have this part of the connections, and all others the rest: fetching and completing jobs is batched, so few are plenty. */
+const turnConnectionsPart = 4 / 7;
 /** Other jobs are asked for at most so often when jobs are announced, because most of those are turns. */
 const otherRestMs = 50;
 /** The same for every other kind of job. None of them waits here: one that finds no slot is parked. */
@@ -74,17 +72,18 @@ export class WorkerQueues {
 
   /** Starts to run jobs. Throws when the database is not reachable. */
   async start(): Promise<void> {
-    const slots = this.#options.ctx.config.workerConcurrency;
+    const { workerConcurrency: slots, pools } = this.#options.ctx.config;
+    const turnConnections = Math.floor(pools.queue * turnConnectionsPart);
     try {
       await this.#start("others", {
         concurrency: Lanes.hands,
         fetchAtOnce: othersFetchedAtOnce,
-        connectionsMax: otherConnectionsMax,
+        connectionsMax: pools.queue - turnConnections,
       });
       await this.#start("turns", {
         concurrency: slots + spareHands,
         fetchAtOnce: Math.min(turnsFetchedAtOnceMax, slots),
-        connectionsMax: turnConnectionsMax,
+        connectionsMax: turnConnections,
       });
     } catch (error) {
       await this.stop();

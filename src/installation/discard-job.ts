@@ -1,4 +1,5 @@
 import type { AnySql, Tx } from "../kernel/database/client.ts";
+import { databaseNow } from "../kernel/database/now.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import type { ErrorCause } from "../kernel/errors.ts";
 import { isJobName, isPayload, type JobName, type JobPayloads } from "../kernel/queue/catalogue.ts";
@@ -47,7 +48,8 @@ async function endItsOwner(inner: Tx, { task, payload }: Job): Promise<Discarded
   if (isA("turn", task, payload)) return endTurn(inner, payload.turnId);
   if (isA("task.run", task, payload))
     return (await refuseRun(inner, payload.runId, "failed", discarded)) ? "run" : "alone";
-  if (isA("task.fire", task, payload)) return (await skipFire(inner, payload, new Date())) ? "fire" : "alone";
+  if (isA("task.fire", task, payload))
+    return (await skipFire(inner, payload, await databaseNow(inner))) ? "fire" : "alone";
   return "alone";
 }
 

@@ -3,6 +3,7 @@ import { apiKeyFault } from "./api-key-fault.ts";
 import { hostsOf } from "./database/address.ts";
 import { parseRedisUrl } from "./relay/redis-address.ts";
 import { programLimitsDefault, type SandboxConfig } from "./sandbox-config.ts";
+import { readSecretFiles, SecretFileFault } from "./secret-files.ts";
 import { logLevels } from "./telemetry/log.ts";
 
 /** A configuration value that cannot be used. Its message names the variable; the process ends with it. */
@@ -33,6 +34,7 @@ export interface Config {
   readonly dashboardJwtAudience: string | null;
   /** What a dashboard JWT has to have as `iss`; null: anything. */
   readonly dashboardJwtIssuer: string | null;
+  readonly pools: PoolSizes;
   /** Jobs one worker process runs at once. */
   readonly workerConcurrency: number;
   /** A turn's chunks are kept in the relay for so long after its end. */
@@ -63,6 +65,16 @@ export interface Config {
   readonly sandbox: SandboxConfig;
   /** The package script that this process is, when a package manager runs it; null otherwise. */
   readonly parentScript: ParentScript;
+}
+
+/** Connections to Postgres that a process may open, beside a few whose number is fixed. */
+export interface PoolSizes {
+  /** For the requests of an HTTP process. */
+  readonly http: number;
+  /** For the turns and jobs of a worker. */
+  readonly worker: number;
+  /** For fetching and ending a worker's jobs. */
+  readonly queue: number;
 }
 
 /** Package scripts that run until they are stopped, and what npm calls a program that `npx` runs. */
@@ -122,7 +134,8 @@ export const environment: Environment = process.env;
 
 /** Returns the configuration, read from the environment and checked (docs/configuration.md, "Variables"). Throws `ConfigError`. */
 export function readConfig(env: Environment = environment, defaults: ConfigDefaults = { logLevel: "info" }): Config {
-  const text = (name: string) => (env[name] === undefined || env[name] === "" ? null : (env[name] as string));
+  const files = readFiles(env);
+  const text = (name: string) => files[name] || env[name] || null;
   return {
     port: integer("PORT", text("PORT"), 8080, 0, 65_535),
     host: text("HOST") ?? "127.0.0.1",
@@ -136,6 +149,11 @@ export function readConfig(env: Environment = environment, defaults: ConfigDefau
     dashboardJwksUrl: url("DASHBOARD_JWKS_URL", text("DASHBOARD_JWKS_URL"), ["http:", "https:"]),
     dashboardJwtAudience: text("DASHBOARD_JWT_AUDIENCE"),
     dashboardJwtIssuer: text("DASHBOARD_JWT_ISSUER"),
+    pools: {
+      http: integer("HTTP_CONNECTIONS", text("HTTP_CONNECTIONS"), 20, 1, 1_000),
+      worker: integer("WORKER_CONNECTIONS", text("WORKER_CONNECTIONS"), 12, 1, 1_000),
+      queue: integer("QUEUE_CONNECTIONS", text("QUEUE_CONNECTIONS"), 7, 4, 100),
+    },
     workerConcurrency: integer("WORKER_CONCURRENCY", text("WORKER_CONCURRENCY"), 500, 1, 10_000),
     relayKeepSeconds: integer("RELAY_KEEP_SECONDS", text("RELAY_KEEP_SECONDS"), 300, 1, 86_400),
     drainSeconds: integer("DRAIN_SECONDS", text("DRAIN_SECONDS"), 30, 0, 86_400),
@@ -162,6 +180,14 @@ export function readConfig(env: Environment = environment, defaults: ConfigDefau
     sandbox: sandboxConfig(text),
     parentScript: lastingScripts.find((script) => script === text("npm_lifecycle_event")) ?? null,
   };
+}
+
+function readFiles(env: Environment): Environment {
+  try {
+    return readSecretFiles(env);
+  } catch (error) {
+    throw error instanceof SecretFileFault ? new ConfigError(error.message) : error;
+  }
 }
 
 function sandboxConfig(text: (name: string) => string | null): SandboxConfig {

@@ -51,7 +51,8 @@ export async function reach<T>(ask: () => Promise<T>): Promise<T> {
   }
 }
 
-function explained(error: unknown): unknown {
+/** Returns an error as the operator is told it. */
+export function explained(error: unknown): unknown {
   if (error instanceof OldNumberingError) return new OperatorError(error.message);
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   const way = wayOut(code, isUnavailable(error));
@@ -62,6 +63,8 @@ function explained(error: unknown): unknown {
 /** Returns what the operator can do about an error; null when they can do nothing. SQLSTATE class 28 is a refused login, 3D000 a database that does not exist. */
 function wayOut(code: string, unavailable: boolean): string | null {
   if (code.startsWith("28")) return "Check the user and the password in it.";
+  if (code === "53300")
+    return "It has no connection left for this process: raise max_connections, or lower HTTP_CONNECTIONS and WORKER_CONNECTIONS.";
   if (code.startsWith("3D")) return "Create it (`createdb`), or name another one.";
   return unavailable ? "Check its host and port, and that Postgres runs there." : null;
 }

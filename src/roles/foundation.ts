@@ -33,12 +33,8 @@ export interface Foundation extends Shared {
   readonly simulatedModelUrl: string | null;
 }
 
-/** Connections of an HTTP process: enough to keep a Postgres of a few cores busy, few enough for many processes. */
-const httpConnectionsMax = 20;
 /** Connections on which an HTTP process looks credentials up, so that these never wait behind the statements of a request. */
 const authConnectionsMax = 2;
-/** Connections of a worker process: its turns wait for the model, not for Postgres. */
-const workerConnectionsMax = 12;
 /** A closing pool waits this long for its last statements. */
 const poolCloseSeconds = 5;
 
@@ -62,12 +58,12 @@ export function openHttpContext(foundation: Foundation, opened: AsyncDisposableS
   const redis = redisUrl === null ? null : openRateRedis(redisUrl, log, opened);
   const reportSql = openPool(foundation, "parley-http-reports", reportsMax, opened);
   const authSql = openPool(foundation, "parley-http-auth", authConnectionsMax, opened);
-  return openContext({ ...foundation, redis, reportSql, authSql }, "parley-http", httpConnectionsMax, opened);
+  return openContext({ ...foundation, redis, reportSql, authSql }, "parley-http", foundation.config.pools.http, opened);
 }
 
 /** Returns the context of a worker pool, with its own pool. No requests are counted there, so it needs no Redis for that. */
 export function openWorkerContext(foundation: Foundation, opened: AsyncDisposableStack): Ctx {
-  return openContext({ ...foundation, redis: null }, "parley-worker", workerConnectionsMax, opened);
+  return openContext({ ...foundation, redis: null }, "parley-worker", foundation.config.pools.worker, opened);
 }
 
 function openContext(

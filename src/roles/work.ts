@@ -1,6 +1,6 @@
 import { startWorkerPool } from "../../workers/main.ts";
 import { createOperatorApp } from "../kernel/http/operator-app.ts";
-import { checkDatabase } from "./database.ts";
+import { checkDatabase, explained } from "./database.ts";
 import { openFoundation, openWorkerContext } from "./foundation.ts";
 import { openMetricsPort } from "./http.ts";
 import { openRuntime } from "./open-runtime.ts";
@@ -18,7 +18,9 @@ export const work: Role = async (config, log, opened, end) => {
   const foundation = openFoundation({ ...shared, config, log, publicUrl, simulatedModelUrl: null }, opened);
   const ctx = openWorkerContext(foundation, opened);
   await openRuntime(config, log, opened);
-  const workers = await startWorkerPool(ctx, shared);
+  const workers = await startWorkerPool(ctx, shared).catch((error) => {
+    throw explained(error);
+  });
   opened.defer(() => {
     metrics?.beginDrain();
     log.info({ turns: workers.turns(), seconds: config.drainSeconds }, "draining: turns are finished for so long");

@@ -1,5 +1,6 @@
 import type { Ctx } from "../kernel/context.ts";
 import type { Tx } from "../kernel/database/client.ts";
+import { databaseNow } from "../kernel/database/now.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { type IdOf, newId } from "../kernel/ids.ts";
 import type { JobPayloads } from "../kernel/queue/catalogue.ts";
@@ -36,7 +37,7 @@ interface FiringTask {
 export async function fireTask(
   { sql }: Pick<Ctx, "sql">,
   payload: Fire,
-  clock: () => Date = () => new Date(),
+  clock: (inner: Tx) => Promise<Date> | Date = databaseNow,
 ): Promise<void> {
   const fireAt = new Date(payload.fireAt);
   if (Number.isNaN(fireAt.getTime())) return;
@@ -48,8 +49,8 @@ export async function fireTask(
     const agent = await readTaskAgent(inner, task.agentId, task.agentVersion);
     if (tenant === undefined || agent === null) return setNextFire(inner, task.id, null);
 
-    const now = clock();
-    // This process's clock may be behind the queue's, and must not find the same fire again.
+    const now = await clock(inner);
+    // A clock that was set back must not find the same fire again.
     await setNextFire(inner, task.id, nextFire(task.schedule, now > fireAt ? now : fireAt, fireAt));
 
     if (tenant.subscription !== "active" || agent.status === "disabled" || agent.managed) return;

@@ -1,5 +1,6 @@
 import { Elysia } from "elysia";
 import type { Ctx } from "../kernel/context.ts";
+import { databaseNow } from "../kernel/database/now.ts";
 import { invalid } from "../kernel/errors.ts";
 import { operation } from "../kernel/http/operation.ts";
 import { readLimit } from "../kernel/http/page.ts";
@@ -49,7 +50,7 @@ function recordRoutes(ctx: Ctx) {
         handle: ({ commit, tenantId, principal, body, requestId }) =>
           commit(async (inner) => {
             checkPrompt(body.prompt);
-            const task = await createTask(inner, tenantId, body, new Date());
+            const task = await createTask(inner, tenantId, body, await databaseNow(inner));
             if (body.submit !== true) return { task: showTask(task), runId: null };
             const run = { tenant: principal.tenant, taskId: task.id, idempotencyKey: null, requestId };
             const runId = await queueRun(inner, run);
@@ -90,7 +91,7 @@ function oneTaskRoutes(ctx: Ctx) {
           commit(async (inner, note) => {
             note.before = showTask(await getTask(inner, tenantId, params.taskId));
             checkPrompt(body.prompt);
-            return showTask(await updateTask(inner, tenantId, params.taskId, body, new Date()));
+            return showTask(await updateTask(inner, tenantId, params.taskId, body, await databaseNow(inner)));
           }),
       }),
     )

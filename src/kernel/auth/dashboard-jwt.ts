@@ -8,6 +8,8 @@ import { ApiError } from "../errors.ts";
 const jwksAskAgainMs = 1_000;
 /** Time limit for reading the JWKS; after it the request gets a 503. */
 const jwksTimeoutMs = 5_000;
+/** The issuer's clock and this one may be this far apart. */
+const leewaySeconds = 30;
 /** The most bytes of a JWKS. */
 const jwksBytesMax = 1024 * 1024;
 /** The algorithms that a JWKS may use. None of them uses a shared secret, so a public key cannot be used as one. */
@@ -46,7 +48,10 @@ export function jwtVerifier(config: DashboardJwtConfig): (token: string) => Prom
   return async (token) => {
     if (verify === null) throw new ApiError("unauthorized");
     try {
-      return await verify(token);
+      const claims = await verify(token);
+      // `jose` checks this one only where a token has an age at most.
+      if (Number(claims.iat ?? 0) > Date.now() / 1000 + leewaySeconds) throw new ApiError("unauthorized");
+      return claims;
     } catch (error) {
       const unreachable = error instanceof JwksUnreachable || error instanceof errors.JWKSTimeout;
       throw unreachable ? unavailable() : new ApiError("unauthorized");
@@ -58,6 +63,7 @@ function verifierOf(config: DashboardJwtConfig): ((token: string) => Promise<JWT
   const { dashboardJwtSecret, dashboardJwksUrl, dashboardJwtAudience, dashboardJwtIssuer } = config;
   const claims = {
     requiredClaims: ["exp"],
+    clockTolerance: leewaySeconds,
     ...(dashboardJwtAudience !== null && { audience: dashboardJwtAudience }),
     ...(dashboardJwtIssuer !== null && { issuer: dashboardJwtIssuer }),
   };

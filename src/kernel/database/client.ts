@@ -26,6 +26,8 @@ interface PoolOptions {
  * for it, so that a request which got a 503 does not commit later.
  */
 export const statementTimeoutMs = databaseWaitMs - 2_000;
+/** A connection that nothing uses for this long is closed: one process's rest is another's room. */
+const idleSeconds = 20;
 /** Made in each session by a statement: a pooler in session mode refuses them as start-up parameters. */
 const timeLimits = `set statement_timeout = ${statementTimeoutMs}; set idle_in_transaction_session_timeout = ${databaseWaitMs}`;
 /** Therefore a connection that is silent for this long, while a statement waits for its result, is dead. It is noticed to within a second. */
@@ -51,6 +53,7 @@ export function openDatabase({ url, max, applicationName }: PoolOptions): Sql {
     postgres(withLongStartup(address), {
       max,
       connect_timeout: databaseWaitMs / 1000,
+      idle_timeout: idleSeconds,
       backoff: (attempt) => Math.min(0.05 * 2 ** attempt, 1),
       ...connections.driverOption,
       onnotice: () => {},

@@ -68,6 +68,19 @@ describe("a dashboard JWT signed with the secret", () => {
 
   for (const [name, make] of refused) {
     test(`401 unauthorized: ${name}`, async () => expect(await statusOf(h, make())).toBe(401));
+
+    const nowSeconds = Math.floor(Date.now() / 1000);
+    test.each([
+      ["exp", -15, 200],
+      ["exp", -60, 401],
+      ["nbf", 15, 200],
+      ["nbf", 60, 401],
+      ["iat", 15, 200],
+      ["iat", 60, 401],
+    ])("clocks may be 30 s apart: %s %i s from now is %i", async (claim, seconds, status) => {
+      const token = forge({ alg: "HS256" }, { ...claims(), [claim]: nowSeconds + seconds }, hmac("sha256", secret));
+      expect(await statusOf(h, token)).toBe(status);
+    });
   }
 
   test("401 unauthorized: once its tenant is deleted", async () => {
