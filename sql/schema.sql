@@ -360,6 +360,7 @@ CREATE TABLE continuations (
   finished_at timestamp with time zone,
   said_parts integer,
   log_after_loss boolean DEFAULT false NOT NULL,
+  said_bytes bigint,
   CONSTRAINT continuations_pkey PRIMARY KEY (id),
   CONSTRAINT continuations_status_check CHECK (status = ANY (ARRAY['waiting'::text, 'queued'::text, 'running'::text, 'succeeded'::text, 'failed'::text]))
 );
@@ -788,6 +789,7 @@ CREATE TABLE turns (
   log_after_loss boolean DEFAULT false NOT NULL,
   tools_left_out json,
   stopped_worker_at timestamp with time zone,
+  usage_lost boolean DEFAULT false NOT NULL,
   CONSTRAINT turns_pkey PRIMARY KEY (id),
   CONSTRAINT turns_cancel_keep_check CHECK (cancel_keep = ANY (ARRAY['nothing'::text, 'partial'::text])),
   CONSTRAINT turns_input_tokens_check CHECK (input_tokens >= 0),

@@ -575,371 +575,128 @@ case when parked_at is null then pg_notify('jobs:insert', json_build_object('cou
 case when parked_at is null then pg_notify($25, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id) else pg_notify($26, tenant_id) end::text as announced from accepted;
 
 
--- turn.ask: 4 texts
+-- turn.ask
 
 -- when: a turn of a session: stops to ask a person
--- when: a task's run: stops to ask a person
--- parameters: $1 text turn_…, $2 text turn_…, $3 integer, $4 text[], $5 text, $6 json, $7 text cont_…, $8 bigint,
---   $9 bigint, $10 integer, $11 boolean, $12 json, $13 timestamp with time zone, $14 integer, $15 json, $16 json,
---   $17 json, $18 integer, $19 text, $20 integer, $21 text, $22 text cont_…, $23 integer, $24 text cont_…, $25 json,
---   $26 bigint, $27 text, $28 integer
--- plan: home: turns by turns_pkey, sessions by sessions_pkey, locks them
--- plan: was: turns by turns_pkey, locks them
--- plan: ended: turns by turns_pkey, updates turns
--- plan: joined: messages by messages_pkey, inserts messages
--- plan: session: sessions by sessions_pkey, updates sessions
--- plan: asks: inserts continuations
--- plan: asked: inserts approvals
--- plan: spent: tenants by tenants_pkey, updates tenants
--- plan: webhook_told: webhooks by webhooks_enabled, inserts webhook_deliveries
--- plan: webhook_enqueued: _private_jobs by jobs_key_key1
-with /* turn.ask */
-home as materialized (
-  select s.id, s.line from turns t join sessions s on s.id = t.session_id where t.id = $1 for no key update of s
-), was as materialized (
-  select id, continuation_id as leg, status as before from turns
-  where id = $2 and attempt = $3 and status = any($4)
-  and cancel_requested_at is null and (select count(*) from home) >= 0
-  for no key update
-), ended as (
-  update turns t set status = $5, error = $6,
-  continuation_id = $7,
-  worker_id = null, claimed_at = null, shown_at = null, steps_done = greatest(steps_done, 1), step_events = 0, tool_events = null, crashes = 0, attempts_before = attempt, run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint,
-  input_tokens = input_tokens + $8, output_tokens = output_tokens + $9,
-  model_calls = model_calls + $10, usage_estimated = usage_estimated or $11 , steps = $12, first_text_at = coalesce(first_text_at, $13), relay_events = $14, last_chunk = $15, answer = $16
-  from was where t.id = was.id
-  returning t.*, was.leg, was.before
-)
-, joined as (
-  insert into messages (session_id, seq, id, role, turn_id, content)
-  select e.session_id, coalesce((select max(seq) from messages where session_id = e.session_id), 0) + n.place,
-  n.message ->> 'id', n.message ->> 'role', e.id, n.message
-  from ended e cross join json_array_elements($17) with ordinality as n (message, place)
-  where e.session_id is not null
-)
-, session as (
-  update sessions s set message_count = message_count + $18 , bytes = s.bytes + octet_length($19::text) - $20::int - 1
-  , updated_at = now()
-  , last_message_preview = $21
-  from ended e where s.id = e.session_id
-  returning s.id, s.tenant_id, e.first_of_hidden_session and not s.visible and s.deleted_at is not null as is_useless
-)
-, asks as (
-  insert into continuations (id, tenant_id, session_id, turn_id, said_parts)
-  select $22, e.tenant_id, e.session_id, e.id, $23 from ended e
-), asked as (
-  insert into approvals (id, tenant_id, session_id, turn_id, continuation_id, tool, tool_call_id, input, assistant_message_id, created_at)
-  select a ->> 'id', e.tenant_id, e.session_id, e.id, $24, a ->> 'tool', a ->> 'toolCallId', a -> 'input',
-  e.assistant_message_id, now() + n.place * interval '1 microsecond'
-  from ended e cross join json_array_elements($25) with ordinality as n (a, place)
-  returning id, tool_call_id
-)
-, spent as (
-  update tenants t set usage_credit = usage_credit - $26::bigint
-  from "ended" moved where t.id = moved.tenant_id and usage_credit is not null
-  returning usage_credit
-)
-, webhook_told as (
-  insert into webhook_deliveries (id, webhook_id, tenant_id, type, ids, event_status)
-  select $27::text || right(replace(gen_random_uuid()::text, '-', ''), 15), w.id, told.tenant_id, told.type, told.ids, told.status
-  from ( select 'approval.requested'::text as type, e.tenant_id as tenant_id, json_build_object( 'approvalId', a.id , 'toolCallId', a.tool_call_id , 'turnId', e.id , 'agentId', e.agent_id , 'sessionId', e.session_id , 'continuationId', e.continuation_id) as ids, 'pending' as status from "asked" a cross join ended e) told join webhooks w on w.tenant_id = told.tenant_id and w.enabled and told.type = any(w.events)
-  returning webhook_id, tenant_id
-), webhook_enqueued as (
-  select (graphile_worker.add_job('webhook.deliver', json_build_object( 'webhookId', webhook_id , 'tenantId', tenant_id), max_attempts => $28, job_key => 'webhook.deliver:' || webhook_id
-  )).id from (select distinct webhook_id, tenant_id from webhook_told order by webhook_id) told
-  where not exists (
-    select 1 from graphile_worker._private_jobs j
-    where j.key = ('webhook.deliver:' || webhook_id) and (j.attempts < j.max_attempts or j.locked_at is not null))
-)
-select id, kind, (select count(*) from webhook_enqueued)
-from ended;
-
 -- when: a turn of a session: stops to ask for a client tool's result
+-- when: a task's run: stops to ask a person
 -- when: a task's run: stops to ask for a client tool's result
--- parameters: $1 text turn_…, $2 text turn_…, $3 integer, $4 text[], $5 text, $6 json, $7 text cont_…, $8 bigint,
---   $9 bigint, $10 integer, $11 boolean, $12 json, $13 timestamp with time zone, $14 integer, $15 json, $16 json,
---   $17 json, $18 integer, $19 text, $20 integer, $21 text, $22 text cont_…, $23 integer, $24 text cont_…, $25 json,
---   $26 text cont_…, $27 json, $28 bigint, $29 text, $30 integer
--- plan: home: turns by turns_pkey, sessions by sessions_pkey, locks them
--- plan: was: turns by turns_pkey, locks them
--- plan: ended: turns by turns_pkey, updates turns
--- plan: joined: messages by messages_pkey, inserts messages
--- plan: session: sessions by sessions_pkey, updates sessions
--- plan: asks: inserts continuations
--- plan: asked: inserts approvals
--- plan: called: inserts client_calls
--- plan: spent: tenants by tenants_pkey, updates tenants
--- plan: webhook_told: reads all webhooks, inserts webhook_deliveries
--- plan: webhook_enqueued: reads all _private_jobs
-with /* turn.ask */
-home as materialized (
-  select s.id, s.line from turns t join sessions s on s.id = t.session_id where t.id = $1 for no key update of s
-), was as materialized (
-  select id, continuation_id as leg, status as before from turns
-  where id = $2 and attempt = $3 and status = any($4)
-  and cancel_requested_at is null and (select count(*) from home) >= 0
-  for no key update
-), ended as (
-  update turns t set status = $5, error = $6,
-  continuation_id = $7,
-  worker_id = null, claimed_at = null, shown_at = null, steps_done = greatest(steps_done, 1), step_events = 0, tool_events = null, crashes = 0, attempts_before = attempt, run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint,
-  input_tokens = input_tokens + $8, output_tokens = output_tokens + $9,
-  model_calls = model_calls + $10, usage_estimated = usage_estimated or $11 , steps = $12, first_text_at = coalesce(first_text_at, $13), relay_events = $14, last_chunk = $15, answer = $16
-  from was where t.id = was.id
-  returning t.*, was.leg, was.before
-)
-, joined as (
-  insert into messages (session_id, seq, id, role, turn_id, content)
-  select e.session_id, coalesce((select max(seq) from messages where session_id = e.session_id), 0) + n.place,
-  n.message ->> 'id', n.message ->> 'role', e.id, n.message
-  from ended e cross join json_array_elements($17) with ordinality as n (message, place)
-  where e.session_id is not null
-)
-, session as (
-  update sessions s set message_count = message_count + $18 , bytes = s.bytes + octet_length($19::text) - $20::int - 1
-  , updated_at = now()
-  , last_message_preview = $21
-  from ended e where s.id = e.session_id
-  returning s.id, s.tenant_id, e.first_of_hidden_session and not s.visible and s.deleted_at is not null as is_useless
-)
-, asks as (
-  insert into continuations (id, tenant_id, session_id, turn_id, said_parts)
-  select $22, e.tenant_id, e.session_id, e.id, $23 from ended e
-), asked as (
-  insert into approvals (id, tenant_id, session_id, turn_id, continuation_id, tool, tool_call_id, input, assistant_message_id, created_at)
-  select a ->> 'id', e.tenant_id, e.session_id, e.id, $24, a ->> 'tool', a ->> 'toolCallId', a -> 'input',
-  e.assistant_message_id, now() + n.place * interval '1 microsecond'
-  from ended e cross join json_array_elements($25) with ordinality as n (a, place)
-  returning id, tool_call_id
-) , called as (
-  insert into client_calls (tenant_id, session_id, turn_id, continuation_id, tool, tool_call_id, input, assistant_message_id, created_at)
-  select e.tenant_id, e.session_id, e.id, $26, c ->> 'tool', c ->> 'toolCallId', c -> 'input',
-  e.assistant_message_id, now() + n.place * interval '1 microsecond'
-  from ended e cross join json_array_elements($27) with ordinality as n (c, place)
-  order by n.place
-  returning tool_call_id
-)
-, spent as (
-  update tenants t set usage_credit = usage_credit - $28::bigint
-  from "ended" moved where t.id = moved.tenant_id and usage_credit is not null
-  returning usage_credit
-)
-, webhook_told as (
-  insert into webhook_deliveries (id, webhook_id, tenant_id, type, ids, event_status)
-  select $29::text || right(replace(gen_random_uuid()::text, '-', ''), 15), w.id, told.tenant_id, told.type, told.ids, told.status
-  from ( select 'approval.requested'::text as type, e.tenant_id as tenant_id, json_build_object( 'approvalId', a.id , 'toolCallId', a.tool_call_id , 'turnId', e.id , 'agentId', e.agent_id , 'sessionId', e.session_id , 'continuationId', e.continuation_id) as ids, 'pending' as status from "asked" a cross join ended e union all select 'tool_call.requested'::text as type, e.tenant_id as tenant_id, json_build_object( 'toolCallId', a.tool_call_id , 'turnId', e.id , 'agentId', e.agent_id , 'sessionId', e.session_id , 'continuationId', e.continuation_id) as ids, 'pending' as status from "called" a cross join ended e) told join webhooks w on w.tenant_id = told.tenant_id and w.enabled and told.type = any(w.events)
-  returning webhook_id, tenant_id
-), webhook_enqueued as (
-  select (graphile_worker.add_job('webhook.deliver', json_build_object( 'webhookId', webhook_id , 'tenantId', tenant_id), max_attempts => $30, job_key => 'webhook.deliver:' || webhook_id
-  )).id from (select distinct webhook_id, tenant_id from webhook_told order by webhook_id) told
-  where not exists (
-    select 1 from graphile_worker._private_jobs j
-    where j.key = ('webhook.deliver:' || webhook_id) and (j.attempts < j.max_attempts or j.locked_at is not null))
-)
-select id, kind, (select count(*) from webhook_enqueued)
-from ended;
-
 -- when: a chat's turn: stops to ask a person
--- parameters: $1 text turn_…, $2 text turn_…, $3 integer, $4 text[], $5 text, $6 json, $7 text cont_…, $8 bigint,
---   $9 bigint, $10 integer, $11 boolean, $12 json, $13 timestamp with time zone, $14 integer, $15 json, $16 json,
---   $17 json, $18 integer, $19 text, $20 integer, $21 text, $22 text cont_…, $23 integer, $24 text cont_…, $25 json,
---   $26 bigint, $27 text cd_…, $28 json, $29 integer, $30 integer, $31 text, $32 integer
--- plan: home: turns by turns_pkey, sessions by sessions_pkey, locks them
--- plan: was: turns by turns_pkey, locks them
--- plan: ended: turns by turns_pkey, updates turns
--- plan: joined: messages by messages_pkey, inserts messages
--- plan: session: sessions by sessions_pkey, updates sessions
--- plan: asks: inserts continuations
--- plan: asked: inserts approvals
--- plan: spent: tenants by tenants_pkey, updates tenants
--- plan: chat: chat_threads by chat_threads_session, chat_connections by chat_connections_pkey
--- plan: chat_reply: inserts chat_deliveries
--- plan: chat_cards: inserts chat_deliveries
--- plan: webhook_told: webhooks by webhooks_enabled, inserts webhook_deliveries
--- plan: webhook_enqueued: _private_jobs by jobs_key_key1
-with /* turn.ask */
-home as materialized (
-  select s.id, s.line from turns t join sessions s on s.id = t.session_id where t.id = $1 for no key update of s
-), was as materialized (
-  select id, continuation_id as leg, status as before from turns
-  where id = $2 and attempt = $3 and status = any($4)
-  and cancel_requested_at is null and (select count(*) from home) >= 0
-  for no key update
-), ended as (
-  update turns t set status = $5, error = $6,
-  continuation_id = $7,
-  worker_id = null, claimed_at = null, shown_at = null, steps_done = greatest(steps_done, 1), step_events = 0, tool_events = null, crashes = 0, attempts_before = attempt, run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint,
-  input_tokens = input_tokens + $8, output_tokens = output_tokens + $9,
-  model_calls = model_calls + $10, usage_estimated = usage_estimated or $11 , steps = $12, first_text_at = coalesce(first_text_at, $13), relay_events = $14, last_chunk = $15, answer = $16
-  from was where t.id = was.id
-  returning t.*, was.leg, was.before
-)
-, joined as (
-  insert into messages (session_id, seq, id, role, turn_id, content)
-  select e.session_id, coalesce((select max(seq) from messages where session_id = e.session_id), 0) + n.place,
-  n.message ->> 'id', n.message ->> 'role', e.id, n.message
-  from ended e cross join json_array_elements($17) with ordinality as n (message, place)
-  where e.session_id is not null
-)
-, session as (
-  update sessions s set message_count = message_count + $18 , bytes = s.bytes + octet_length($19::text) - $20::int - 1
-  , updated_at = now()
-  , last_message_preview = $21
-  from ended e where s.id = e.session_id
-  returning s.id, s.tenant_id, e.first_of_hidden_session and not s.visible and s.deleted_at is not null as is_useless
-)
-, asks as (
-  insert into continuations (id, tenant_id, session_id, turn_id, said_parts)
-  select $22, e.tenant_id, e.session_id, e.id, $23 from ended e
-), asked as (
-  insert into approvals (id, tenant_id, session_id, turn_id, continuation_id, tool, tool_call_id, input, assistant_message_id, created_at)
-  select a ->> 'id', e.tenant_id, e.session_id, e.id, $24, a ->> 'tool', a ->> 'toolCallId', a -> 'input',
-  e.assistant_message_id, now() + n.place * interval '1 microsecond'
-  from ended e cross join json_array_elements($25) with ordinality as n (a, place)
-  returning id, tool_call_id
-)
-, spent as (
-  update tenants t set usage_credit = usage_credit - $26::bigint
-  from "ended" moved where t.id = moved.tenant_id and usage_credit is not null
-  returning usage_credit
-)
-,
-chat as (
-  select th.id as thread_id, c.id as connection_id, c.tenant_id, c.credential_version, e.kind = 'chat' as speaks,
-  e.before = 'enqueued' as refused, e.session_id, e.assistant_message_id
-  from ended e join chat_threads th on th.session_id = e.session_id join chat_connections c on c.id = th.connection_id
-) , chat_reply as (
-  insert into chat_deliveries (id, tenant_id, connection_id, thread_id, kind, credential_version, session_id, message_id, parts, upto_part)
-  select $27, tenant_id, connection_id, thread_id, 'reply', credential_version, session_id,
-  assistant_message_id, $28, $29::int
-  from chat where speaks
-) , chat_cards as (
-  insert into chat_deliveries (id, tenant_id, connection_id, thread_id, kind, credential_version, session_id, message_id, approval_id, created_at)
-  select 'cd_' || right(asked.id, 24), tenant_id, connection_id, thread_id, 'approval_card', credential_version, session_id,
-  assistant_message_id, asked.id, now() + interval '1 microsecond'
-  from chat cross join asked where speaks
-), chat_enqueued as (
-  select (graphile_worker.add_job('chat.deliver', json_build_object( 'threadId', thread_id , 'tenantId', tenant_id), max_attempts => $30, job_key => 'chat.deliver:' || thread_id
-  )).id as job from chat where speaks
-), webhook_told as (
-  insert into webhook_deliveries (id, webhook_id, tenant_id, type, ids, event_status)
-  select $31::text || right(replace(gen_random_uuid()::text, '-', ''), 15), w.id, told.tenant_id, told.type, told.ids, told.status
-  from ( select 'approval.requested'::text as type, e.tenant_id as tenant_id, json_build_object( 'approvalId', a.id , 'toolCallId', a.tool_call_id , 'turnId', e.id , 'agentId', e.agent_id , 'sessionId', e.session_id , 'continuationId', e.continuation_id) as ids, 'pending' as status from "asked" a cross join ended e) told join webhooks w on w.tenant_id = told.tenant_id and w.enabled and told.type = any(w.events)
-  returning webhook_id, tenant_id
-), webhook_enqueued as (
-  select (graphile_worker.add_job('webhook.deliver', json_build_object( 'webhookId', webhook_id , 'tenantId', tenant_id), max_attempts => $32, job_key => 'webhook.deliver:' || webhook_id
-  )).id from (select distinct webhook_id, tenant_id from webhook_told order by webhook_id) told
-  where not exists (
-    select 1 from graphile_worker._private_jobs j
-    where j.key = ('webhook.deliver:' || webhook_id) and (j.attempts < j.max_attempts or j.locked_at is not null))
-)
-select id, kind, (select count(*) from webhook_enqueued) , (select count(*) from chat_enqueued)
-from ended;
-
 -- when: a chat's turn: stops to ask for a client tool's result
--- parameters: $1 text turn_…, $2 text turn_…, $3 integer, $4 text[], $5 text, $6 json, $7 text cont_…, $8 bigint,
---   $9 bigint, $10 integer, $11 boolean, $12 json, $13 timestamp with time zone, $14 integer, $15 json, $16 json,
---   $17 json, $18 integer, $19 text, $20 integer, $21 text, $22 text cont_…, $23 integer, $24 text cont_…, $25 json,
---   $26 text cont_…, $27 json, $28 bigint, $29 text cd_…, $30 json, $31 integer, $32 integer, $33 text, $34 integer
+-- parameters: $1 text, $2 text, $3 integer, $4 integer
 -- plan: home: turns by turns_pkey, sessions by sessions_pkey, locks them
--- plan: was: turns by turns_pkey, locks them
+-- plan: was: turns by turns_pkey, continuations by continuations_pkey, locks them
 -- plan: ended: turns by turns_pkey, updates turns
+-- plan: forgotten: turn_checkpoints by turn_checkpoints_pkey, deletes turn_checkpoints
 -- plan: joined: messages by messages_pkey, inserts messages
--- plan: session: sessions by sessions_pkey, updates sessions
+-- plan: extended: messages by messages_id, messages by messages_pkey, updates messages
+-- plan: session: sessions by sessions_pkey, messages by messages_id, updates sessions
+-- plan: left_off: continuations by continuations_pkey, updates continuations
 -- plan: asks: inserts continuations
--- plan: asked: inserts approvals
+-- plan: approval: inserts approvals
 -- plan: called: inserts client_calls
+-- plan: owed: tenants by tenants_pkey, locks them
 -- plan: spent: tenants by tenants_pkey, updates tenants
--- plan: chat: chat_threads by chat_threads_session, chat_connections by chat_connections_pkey
--- plan: chat_reply: inserts chat_deliveries
--- plan: chat_cards: inserts chat_deliveries
 -- plan: webhook_told: reads all webhooks, inserts webhook_deliveries
 -- plan: webhook_enqueued: reads all _private_jobs
-with /* turn.ask */
-home as materialized (
-  select s.id, s.line from turns t join sessions s on s.id = t.session_id where t.id = $1 for no key update of s
+with /* turn.ask */ asked as materialized (
+  select * from json_to_record($1::text::json) as t(turn_id text, session_id text, attempt int, new_relay_events int, new_last_chunk json, new_input_tokens bigint, new_output_tokens bigint, new_model_calls int, new_estimated boolean, new_steps json, new_tools_left_out json, new_first_text_at timestamptz, new_messages json, new_message_count int, new_message_bytes bigint, new_preview text, new_provider text, new_model text, statuses text[], new_status text, new_error json, new_others jsonb, new_usage_lost boolean, new_replaced json, new_replaced_bytes bigint, new_answer json, is_good boolean, cuts boolean, undoes boolean, shows boolean, continuation_id text, said_parts int, approvals json, client_calls json)
+), home as materialized (
+  select s.id, s.line from asked join turns t on t.id = asked.turn_id join sessions s on s.id = t.session_id
+  for no key update of s
 ), was as materialized (
-  select id, continuation_id as leg, status as before from turns
-  where id = $2 and attempt = $3 and status = any($4)
-  and cancel_requested_at is null and (select count(*) from home) >= 0
-  for no key update
+  select asked.*, t.* from asked cross join lateral (
+    select id, continuation_id as leg, status as before, (select line from home) as home_line,
+    (select said_bytes from continuations c where c.id = turns.continuation_id) as said_bytes
+    from turns
+    where id = asked.turn_id and attempt = asked.attempt and status = any(asked.statuses)
+    and (cancel_requested_at is null or not asked.is_good) and (select count(*) from home) >= 0
+    for no key update
+  ) t
 ), ended as (
-  update turns t set status = $5, error = $6,
-  continuation_id = $7,
-  worker_id = null, claimed_at = null, shown_at = null, steps_done = greatest(steps_done, 1), step_events = 0, tool_events = null, crashes = 0, attempts_before = attempt, run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint,
-  input_tokens = input_tokens + $8, output_tokens = output_tokens + $9,
-  model_calls = model_calls + $10, usage_estimated = usage_estimated or $11 , steps = $12, first_text_at = coalesce(first_text_at, $13), relay_events = $14, last_chunk = $15, answer = $16
+  update turns t set status = 'waiting', error = null, continuation_id = was.continuation_id, worker_id = null, claimed_at = null,
+  shown_at = null, steps_done = greatest(t.steps_done, 1), step_events = 0, tool_events = null, crashes = 0, attempts_before = t.attempt, run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint, input_tokens = input_tokens + was.new_input_tokens,
+  output_tokens = output_tokens + was.new_output_tokens, model_calls = model_calls + was.new_model_calls,
+  usage_estimated = usage_estimated or was.new_estimated, steps = coalesce(was.new_steps, t.steps),
+  tools_left_out = coalesce(was.new_tools_left_out, t.tools_left_out),
+  first_text_at = coalesce(first_text_at, was.new_first_text_at), answer = was.new_answer,
+  model_usage = case when was.new_others is null then model_usage else coalesce(model_usage, '[]') || was.new_others end,
+  relay_events = case when was.leg is null then was.new_relay_events else relay_events end,
+  last_chunk = case when was.leg is null then was.new_last_chunk else last_chunk end
   from was where t.id = was.id
-  returning t.*, was.leg, was.before
-)
-, joined as (
+  returning t.*, was.leg, was.before, was.home_line, was.said_bytes, was.is_good, was.cuts, was.undoes, was.shows, was.said_parts, was.new_messages, was.new_message_count, was.new_message_bytes, was.new_replaced, was.new_replaced_bytes, was.new_preview, was.new_provider, was.new_model, was.new_input_tokens, was.new_output_tokens, was.new_error, was.new_relay_events, was.new_last_chunk, was.approvals, was.client_calls
+), forgotten as (
+  delete from turn_checkpoints k using ended e where k.turn_id = e.id
+), joined as (
   insert into messages (session_id, seq, id, role, turn_id, content)
   select e.session_id, coalesce((select max(seq) from messages where session_id = e.session_id), 0) + n.place,
   n.message ->> 'id', n.message ->> 'role', e.id, n.message
-  from ended e cross join json_array_elements($17) with ordinality as n (message, place)
+  from ended e cross join json_array_elements(e.new_messages) with ordinality as n (message, place)
   where e.session_id is not null
-)
-, session as (
-  update sessions s set message_count = message_count + $18 , bytes = s.bytes + octet_length($19::text) - $20::int - 1
-  , updated_at = now()
-  , last_message_preview = $21
+), extended as (
+  update messages m set content = e.new_replaced,
+  seq = (select max(seq) from messages where session_id = e.session_id) + 1
+  from ended e
+  where e.new_replaced is not null and m.session_id = e.session_id and m.id = e.assistant_message_id and m.role = 'assistant'
+), session as (
+  update sessions s set message_count = message_count + e.new_message_count, bytes = s.bytes + e.new_message_bytes + case when e.new_replaced is null then 0 else e.new_replaced_bytes - coalesce(e.said_bytes, (
+      select m.bytes from messages m
+      where m.session_id = e.session_id and m.id = e.assistant_message_id and m.role = 'assistant' limit 1
+    ), e.new_replaced_bytes) end,
+  updated_at = now(), last_message_preview = coalesce(e.new_preview, last_message_preview)
   from ended e where s.id = e.session_id
-  returning s.id, s.tenant_id, e.first_of_hidden_session and not s.visible and s.deleted_at is not null as is_useless
-)
-, asks as (
-  insert into continuations (id, tenant_id, session_id, turn_id, said_parts)
-  select $22, e.tenant_id, e.session_id, e.id, $23 from ended e
-), asked as (
+), left_off as (
+  update continuations c set status = case when e.is_good then 'succeeded' else 'failed' end, finished_at = now(),
+  relay_events = e.new_relay_events, last_chunk = e.new_last_chunk, error = e.new_error
+  from ended e where e.leg is not null and c.id = e.leg
+), asks as (
+  insert into continuations (id, tenant_id, session_id, turn_id, said_parts, said_bytes)
+  select e.continuation_id, e.tenant_id, e.session_id, e.id, e.said_parts, coalesce(e.new_replaced_bytes, (
+      select octet_length(n.message::text) from json_array_elements(e.new_messages) n (message) where n.message ->> 'id' = e.assistant_message_id))
+  from ended e
+), approval as (
   insert into approvals (id, tenant_id, session_id, turn_id, continuation_id, tool, tool_call_id, input, assistant_message_id, created_at)
-  select a ->> 'id', e.tenant_id, e.session_id, e.id, $24, a ->> 'tool', a ->> 'toolCallId', a -> 'input',
+  select a ->> 'id', e.tenant_id, e.session_id, e.id, e.continuation_id, a ->> 'tool', a ->> 'toolCallId', a -> 'input',
   e.assistant_message_id, now() + n.place * interval '1 microsecond'
-  from ended e cross join json_array_elements($25) with ordinality as n (a, place)
+  from ended e cross join json_array_elements(e.approvals) with ordinality as n (a, place)
   returning id, tool_call_id
-) , called as (
+), called as (
   insert into client_calls (tenant_id, session_id, turn_id, continuation_id, tool, tool_call_id, input, assistant_message_id, created_at)
-  select e.tenant_id, e.session_id, e.id, $26, c ->> 'tool', c ->> 'toolCallId', c -> 'input',
+  select e.tenant_id, e.session_id, e.id, e.continuation_id, c ->> 'tool', c ->> 'toolCallId', c -> 'input',
   e.assistant_message_id, now() + n.place * interval '1 microsecond'
-  from ended e cross join json_array_elements($27) with ordinality as n (c, place)
+  from ended e cross join json_array_elements(e.client_calls) with ordinality as n (c, place)
   order by n.place
   returning tool_call_id
-)
-, spent as (
-  update tenants t set usage_credit = usage_credit - $28::bigint
-  from "ended" moved where t.id = moved.tenant_id and usage_credit is not null
-  returning usage_credit
-)
-,
-chat as (
-  select th.id as thread_id, c.id as connection_id, c.tenant_id, c.credential_version, e.kind = 'chat' as speaks,
-  e.before = 'enqueued' as refused, e.session_id, e.assistant_message_id
-  from ended e join chat_threads th on th.session_id = e.session_id join chat_connections c on c.id = th.connection_id
-) , chat_reply as (
-  insert into chat_deliveries (id, tenant_id, connection_id, thread_id, kind, credential_version, session_id, message_id, parts, upto_part)
-  select $29, tenant_id, connection_id, thread_id, 'reply', credential_version, session_id,
-  assistant_message_id, $30, $31::int
-  from chat where speaks
-) , chat_cards as (
-  insert into chat_deliveries (id, tenant_id, connection_id, thread_id, kind, credential_version, session_id, message_id, approval_id, created_at)
-  select 'cd_' || right(asked.id, 24), tenant_id, connection_id, thread_id, 'approval_card', credential_version, session_id,
-  assistant_message_id, asked.id, now() + interval '1 microsecond'
-  from chat cross join asked where speaks
-), chat_enqueued as (
-  select (graphile_worker.add_job('chat.deliver', json_build_object( 'threadId', thread_id , 'tenantId', tenant_id), max_attempts => $32, job_key => 'chat.deliver:' || thread_id
-  )).id as job from chat where speaks
+), owed as materialized (
+  select t.id, o.tokens from (
+    select tenant_id, sum(new_input_tokens + new_output_tokens)::bigint as tokens from ended group by tenant_id order by tenant_id
+  ) o cross join lateral (
+    select id from tenants where id = o.tenant_id and usage_credit is not null for no key update
+  ) t where o.tokens > 0
+), spent as (
+  update tenants t set usage_credit = usage_credit - owed.tokens from owed where t.id = owed.id
 ), webhook_told as (
-  insert into webhook_deliveries (id, webhook_id, tenant_id, type, ids, event_status)
-  select $33::text || right(replace(gen_random_uuid()::text, '-', ''), 15), w.id, told.tenant_id, told.type, told.ids, told.status
-  from ( select 'approval.requested'::text as type, e.tenant_id as tenant_id, json_build_object( 'approvalId', a.id , 'toolCallId', a.tool_call_id , 'turnId', e.id , 'agentId', e.agent_id , 'sessionId', e.session_id , 'continuationId', e.continuation_id) as ids, 'pending' as status from "asked" a cross join ended e union all select 'tool_call.requested'::text as type, e.tenant_id as tenant_id, json_build_object( 'toolCallId', a.tool_call_id , 'turnId', e.id , 'agentId', e.agent_id , 'sessionId', e.session_id , 'continuationId', e.continuation_id) as ids, 'pending' as status from "called" a cross join ended e) told join webhooks w on w.tenant_id = told.tenant_id and w.enabled and told.type = any(w.events)
+  insert into webhook_deliveries (id, webhook_id, tenant_id, type, ids, event_status, occurred_at)
+  select coalesce('whd_' || left(md5(w.id || told.type || told.key), 24), $2::text || right(replace(gen_random_uuid()::text, '-', ''), 15)),
+  w.id, told.tenant_id, told.type, told.ids, told.status, told.at
+  from ( select 'approval.requested'::text as type, e.tenant_id as tenant_id, json_build_object( 'approvalId', a.id , 'toolCallId', a.tool_call_id , 'turnId', e.id , 'agentId', e.agent_id , 'sessionId', e.session_id , 'continuationId', e.continuation_id) as ids, 'pending' as status,
+    null::text as key, now() as at from "approval" a cross join ended e union all select 'tool_call.requested'::text as type, e.tenant_id as tenant_id, json_build_object( 'toolCallId', a.tool_call_id , 'turnId', e.id , 'agentId', e.agent_id , 'sessionId', e.session_id , 'continuationId', e.continuation_id) as ids, 'pending' as status,
+    null::text as key, now() as at from "called" a cross join ended e) told join webhooks w on w.tenant_id = told.tenant_id and w.enabled and told.type = any(w.events)
+  on conflict (id) do nothing
   returning webhook_id, tenant_id
 ), webhook_enqueued as (
-  select (graphile_worker.add_job('webhook.deliver', json_build_object( 'webhookId', webhook_id , 'tenantId', tenant_id), max_attempts => $34, job_key => 'webhook.deliver:' || webhook_id
+  select (graphile_worker.add_job('webhook.deliver', json_build_object( 'webhookId', webhook_id , 'tenantId', tenant_id), max_attempts => $3, job_key => 'webhook.deliver:' || webhook_id
   )).id from (select distinct webhook_id, tenant_id from webhook_told order by webhook_id) told
   where not exists (
     select 1 from graphile_worker._private_jobs j
     where j.key = ('webhook.deliver:' || webhook_id) and (j.attempts < j.max_attempts or j.locked_at is not null))
+),
+followed as (
+  select (graphile_worker.add_job('turn.after', json_build_object( 'stopId', e.continuation_id , 'turnId', e.id , 'tenantId', e.tenant_id), max_attempts => $4, job_key => 'turn.after:' || e.continuation_id
+  )).id
+  from ended e where e.kind = 'chat'
 )
-select id, kind, (select count(*) from webhook_enqueued) , (select count(*) from chat_enqueued)
-from ended;
+select kind, (select count(*) from followed), (select count(*) from webhook_enqueued) from ended;
 
 
 -- turn.cancel: 2 texts
@@ -966,7 +723,7 @@ returning id, status, attempt, continuation_id, cancel_keep;
 
 -- when: a turn with a job, or several
 -- parameters: $1 text[], $2 text[], $3 text[], $4 bigint, $5 text wk_…, $6 integer, $7 bigint
--- plan: the statement: webhooks by webhooks_enabled, tenants by tenants_pkey, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated, agent_skills by agent_skills_created, memories by memories_accessed, approvals by approvals_continuation, sessions by sessions_pkey, agent_versions by agent_versions_pkey, session_summaries by session_summaries_pkey, messages by messages_pkey, messages by messages_pkey
+-- plan: the statement: tenants by tenants_pkey, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated, agent_skills by agent_skills_created, memories by memories_accessed, approvals by approvals_continuation, sessions by sessions_pkey, agent_versions by agent_versions_pkey, session_summaries by session_summaries_pkey, messages by messages_pkey, messages by messages_pkey
 -- plan: held: turns by turns_pkey, locks them
 -- plan: claimed: turns by turns_parked, tenants by tenants_pkey, turns by turns_pkey, updates turns
 -- plan: continued: continuations by continuations_pkey, continuations by continuations_turn, updates continuations
@@ -1007,7 +764,7 @@ t.traceparent, t.claimed_at, t.steps, t.tools_left_out, extract(epoch from now()
 tenant.*, agent.*, history.*
 from held left join claimed t on t.id = held.turn_id
 left join lateral (
-  select n.usage_credit, (n.monetization or exists (select 1 from webhooks where tenant_id = n.id and enabled)) as is_told_of from tenants n where n.id = t.tenant_id
+  select n.usage_credit from tenants n where n.id = t.tenant_id
 ) tenant on true
 left join lateral (
   select a.id as a_id, a.tenant_id as a_tenant_id, a.status as a_status, a.managed as a_managed,
@@ -1039,7 +796,7 @@ left join lateral (
 
 -- when: turns that were announced: their jobs are removed
 -- parameters: $1 text[], $2 text[], $3 text[], $4 bigint, $5 text wk_…, $6 integer, $7 bigint
--- plan: the statement: webhooks by webhooks_enabled, tenants by tenants_pkey, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated, agent_skills by agent_skills_created, memories by memories_accessed, approvals by approvals_continuation, sessions by sessions_pkey, agent_versions by agent_versions_pkey, session_summaries by session_summaries_pkey, messages by messages_pkey, messages by messages_pkey
+-- plan: the statement: tenants by tenants_pkey, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated, agent_skills by agent_skills_created, memories by memories_accessed, approvals by approvals_continuation, sessions by sessions_pkey, agent_versions by agent_versions_pkey, session_summaries by session_summaries_pkey, messages by messages_pkey, messages by messages_pkey
 -- plan: held: turns by turns_pkey, locks them
 -- plan: claimed: turns by turns_parked, tenants by tenants_pkey, turns by turns_pkey, updates turns
 -- plan: continued: continuations by continuations_pkey, continuations by continuations_turn, updates continuations
@@ -1088,7 +845,7 @@ t.traceparent, t.claimed_at, t.steps, t.tools_left_out, extract(epoch from now()
 tenant.*, agent.*, history.*
 from held left join claimed t on t.id = held.turn_id
 left join lateral (
-  select n.usage_credit, (n.monetization or exists (select 1 from webhooks where tenant_id = n.id and enabled)) as is_told_of from tenants n where n.id = t.tenant_id
+  select n.usage_credit from tenants n where n.id = t.tenant_id
 ) tenant on true
 left join lateral (
   select a.id as a_id, a.tenant_id as a_tenant_id, a.status as a_status, a.managed as a_managed,
@@ -1120,7 +877,7 @@ left join lateral (
 
 -- when: a parked turn
 -- parameters: $1 text[], $2 text[], $3 text[], $4 bigint, $5 text wk_…, $6 integer, $7 bigint
--- plan: the statement: webhooks by webhooks_enabled, tenants by tenants_pkey, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated, agent_skills by agent_skills_created, memories by memories_accessed, approvals by approvals_continuation, sessions by sessions_pkey, agent_versions by agent_versions_pkey, session_summaries by session_summaries_pkey, messages by messages_pkey, messages by messages_pkey
+-- plan: the statement: tenants by tenants_pkey, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated, agent_skills by agent_skills_created, memories by memories_accessed, approvals by approvals_continuation, sessions by sessions_pkey, agent_versions by agent_versions_pkey, session_summaries by session_summaries_pkey, messages by messages_pkey, messages by messages_pkey
 -- plan: held: turns by turns_pkey, locks them
 -- plan: claimed: turns by turns_pkey, updates turns
 -- plan: continued: continuations by continuations_pkey, continuations by continuations_turn, updates continuations
@@ -1157,7 +914,7 @@ t.traceparent, t.claimed_at, t.steps, t.tools_left_out, extract(epoch from now()
 tenant.*, agent.*, history.*
 from held left join claimed t on t.id = held.turn_id
 left join lateral (
-  select n.usage_credit, (n.monetization or exists (select 1 from webhooks where tenant_id = n.id and enabled)) as is_told_of from tenants n where n.id = t.tenant_id
+  select n.usage_credit from tenants n where n.id = t.tenant_id
 ) tenant on true
 left join lateral (
   select a.id as a_id, a.tenant_id as a_tenant_id, a.status as a_status, a.managed as a_managed,
@@ -1189,7 +946,7 @@ left join lateral (
 
 -- when: a turn of a tenant with a limit of running turns
 -- parameters: $1 text[], $2 text[], $3 text[], $4 bigint, $5 text wk_…, $6 integer, $7 bigint
--- plan: the statement: webhooks by webhooks_enabled, tenants by tenants_pkey, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated, agent_skills by agent_skills_created, memories by memories_accessed, approvals by approvals_continuation, sessions by sessions_pkey, agent_versions by agent_versions_pkey, session_summaries by session_summaries_pkey, messages by messages_pkey, messages by messages_pkey
+-- plan: the statement: tenants by tenants_pkey, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated, agent_skills by agent_skills_created, memories by memories_accessed, approvals by approvals_continuation, sessions by sessions_pkey, agent_versions by agent_versions_pkey, session_summaries by session_summaries_pkey, messages by messages_pkey, messages by messages_pkey
 -- plan: allowed: turns by turns_tenant_active, tenants by tenants_pkey
 -- plan: held: turns by turns_pkey, locks them
 -- plan: claimed: turns by turns_pkey, updates turns
@@ -1230,7 +987,7 @@ t.traceparent, t.claimed_at, t.steps, t.tools_left_out, extract(epoch from now()
 tenant.*, agent.*, history.*
 from held left join claimed t on t.id = held.turn_id
 left join lateral (
-  select n.usage_credit, (n.monetization or exists (select 1 from webhooks where tenant_id = n.id and enabled)) as is_told_of from tenants n where n.id = t.tenant_id
+  select n.usage_credit from tenants n where n.id = t.tenant_id
 ) tenant on true
 left join lateral (
   select a.id as a_id, a.tenant_id as a_tenant_id, a.status as a_status, a.managed as a_managed,
@@ -1261,2077 +1018,241 @@ left join lateral (
   where s.id = t.session_id) history on true;
 
 
--- turn.end: 18 texts
+-- turn.end: 2 texts
 
 -- when: a stateless generation: succeeded
--- parameters: $1 text turn_…, $2 integer, $3 text[], $4 text, $5 json, $6 bigint, $7 bigint, $8 integer, $9 boolean,
---   $10 json, $11 timestamp with time zone, $12 integer, $13 json, $14 json, $15 text, $16 text, $17 text mev_…,
---   $18 text, $19 text, $20 boolean, $21 integer, $22 bigint, $23 text, $24 integer
--- plan: was: turns by turns_pkey, locks them
--- plan: ended: turns by turns_pkey, updates turns
--- plan: used: inserts usage
--- plan: billed: merchant_connections by merchant_connections_current, tenants by tenants_pkey, merchant_bindings by merchant_bindings_pkey, agent_versions by agent_versions_pkey, providers by providers_pkey, inserts merchant_events
--- plan: enqueued: _private_jobs by jobs_key_key1
--- plan: spent: tenants by tenants_pkey, updates tenants
--- plan: webhook_told: webhooks by webhooks_enabled, inserts webhook_deliveries
--- plan: webhook_enqueued: _private_jobs by jobs_key_key1
-with /* turn.end */
-was as materialized (
-  select id, continuation_id as leg, status as before from turns
-  where id = $1 and attempt = $2 and status = any($3)
-  and cancel_requested_at is null
-  for no key update
-), ended as (
-  update turns t set status = $4, error = $5,
-  finished_at = now(), run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint,
-  input_tokens = input_tokens + $6, output_tokens = output_tokens + $7,
-  model_calls = model_calls + $8, usage_estimated = usage_estimated or $9 , steps = $10, first_text_at = coalesce(first_text_at, $11), relay_events = $12, last_chunk = $13, answer = $14
-  from was where t.id = was.id
-  returning t.*, was.leg, was.before
-)
-, used as (
-  insert into usage (turn_id, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens, estimated, duration_ms, metadata, day)
-  select id, tenant_id, agent_id, coalesce(session_id, ''), user_id, $15::text, $16::text,
-  input_tokens, output_tokens, usage_estimated, run_ms, metadata, (now() at time zone 'UTC')::date
-  from ended
-) ,
-billed as (
-  insert into merchant_events (id, place, tenant_id, connection_id, provider, turn_id, user_id, customer_id, agent_id, session_id,
-    model, model_provider, input_tokens, output_tokens, turn_status, started_at, status)
-  select $17, 0, e.tenant_id, c.id, c.provider, e.id, e.user_id, b.customer_id, e.agent_id,
-  coalesce(e.session_id, ''), coalesce($18::text, v.config ->> 'model'), coalesce($19::text, p.provider_type),
-  e.input_tokens, e.output_tokens, e.status, e.accepted_at,
-  case when not $20::boolean then 'incomplete' when b.customer_id is null then 'unmapped' else 'pending' end
-  from ended e
-  join tenants t on t.id = e.tenant_id and t.monetization
-  join merchant_connections c on c.tenant_id = e.tenant_id and c.retired_at is null
-  left join merchant_bindings b on b.connection_id = c.id and b.user_id = e.user_id
-  left join agent_versions v on v.agent_id = e.agent_id and v.version = e.agent_version
-  left join providers p on p.id = v.provider_id
-  on conflict (turn_id, place) do nothing
-  returning connection_id, tenant_id, status
-), enqueued as (
-  select (graphile_worker.add_job('merchant.deliver', json_build_object( 'connectionId', connection_id , 'tenantId', tenant_id), max_attempts => $21, job_key => 'merchant.deliver:' || connection_id
-  )).id from billed
-  where status = 'pending' and not exists (
-    select 1 from graphile_worker._private_jobs j
-    where j.key = ('merchant.deliver:' || connection_id) and (j.attempts < j.max_attempts or j.locked_at is not null))
-)
-, spent as (
-  update tenants t set usage_credit = usage_credit - $22::bigint
-  from "ended" moved where t.id = moved.tenant_id and usage_credit is not null
-  returning usage_credit
-)
-, webhook_told as (
-  insert into webhook_deliveries (id, webhook_id, tenant_id, type, ids, event_status)
-  select $23::text || right(replace(gen_random_uuid()::text, '-', ''), 15), w.id, told.tenant_id, told.type, told.ids, told.status
-  from ( select 'turn.ended'::text as type, e.tenant_id as tenant_id, json_build_object( 'turnId', e.id , 'agentId', e.agent_id , 'sessionId', e.session_id) as ids, e.status as status from ended e) told join webhooks w on w.tenant_id = told.tenant_id and w.enabled and told.type = any(w.events)
-  returning webhook_id, tenant_id
-), webhook_enqueued as (
-  select (graphile_worker.add_job('webhook.deliver', json_build_object( 'webhookId', webhook_id , 'tenantId', tenant_id), max_attempts => $24, job_key => 'webhook.deliver:' || webhook_id
-  )).id from (select distinct webhook_id, tenant_id from webhook_told order by webhook_id) told
-  where not exists (
-    select 1 from graphile_worker._private_jobs j
-    where j.key = ('webhook.deliver:' || webhook_id) and (j.attempts < j.max_attempts or j.locked_at is not null))
-)
-select id, kind, (select count(*) from webhook_enqueued)
-, (select count(*) from enqueued) from ended;
-
 -- when: a stateless generation: failed
 -- when: a stateless generation: canceled
--- parameters: $1 text turn_…, $2 integer, $3 text[], $4 text, $5 json, $6 bigint, $7 bigint, $8 integer, $9 boolean,
---   $10 json, $11 timestamp with time zone, $12 integer, $13 json, $14 json, $15 text, $16 text, $17 text mev_…,
---   $18 text, $19 text, $20 boolean, $21 integer, $22 bigint, $23 text, $24 integer
--- plan: was: turns by turns_pkey, locks them
--- plan: ended: turns by turns_pkey, updates turns
--- plan: used: inserts usage
--- plan: billed: merchant_connections by merchant_connections_current, tenants by tenants_pkey, merchant_bindings by merchant_bindings_pkey, agent_versions by agent_versions_pkey, providers by providers_pkey, inserts merchant_events
--- plan: enqueued: _private_jobs by jobs_key_key1
--- plan: spent: tenants by tenants_pkey, updates tenants
--- plan: webhook_told: webhooks by webhooks_enabled, inserts webhook_deliveries
--- plan: webhook_enqueued: _private_jobs by jobs_key_key1
-with /* turn.end */
-was as materialized (
-  select id, continuation_id as leg, status as before from turns
-  where id = $1 and attempt = $2 and status = any($3)
-  for no key update
-), ended as (
-  update turns t set status = $4, error = $5,
-  finished_at = now(), run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint,
-  input_tokens = input_tokens + $6, output_tokens = output_tokens + $7,
-  model_calls = model_calls + $8, usage_estimated = usage_estimated or $9 , steps = $10, first_text_at = coalesce(first_text_at, $11), relay_events = $12, last_chunk = $13, answer = $14
-  from was where t.id = was.id
-  returning t.*, was.leg, was.before
-)
-, used as (
-  insert into usage (turn_id, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens, estimated, duration_ms, metadata, day)
-  select id, tenant_id, agent_id, coalesce(session_id, ''), user_id, $15::text, $16::text,
-  input_tokens, output_tokens, usage_estimated, run_ms, metadata, (now() at time zone 'UTC')::date
-  from ended
-) ,
-billed as (
-  insert into merchant_events (id, place, tenant_id, connection_id, provider, turn_id, user_id, customer_id, agent_id, session_id,
-    model, model_provider, input_tokens, output_tokens, turn_status, started_at, status)
-  select $17, 0, e.tenant_id, c.id, c.provider, e.id, e.user_id, b.customer_id, e.agent_id,
-  coalesce(e.session_id, ''), coalesce($18::text, v.config ->> 'model'), coalesce($19::text, p.provider_type),
-  e.input_tokens, e.output_tokens, e.status, e.accepted_at,
-  case when not $20::boolean then 'incomplete' when b.customer_id is null then 'unmapped' else 'pending' end
-  from ended e
-  join tenants t on t.id = e.tenant_id and t.monetization
-  join merchant_connections c on c.tenant_id = e.tenant_id and c.retired_at is null
-  left join merchant_bindings b on b.connection_id = c.id and b.user_id = e.user_id
-  left join agent_versions v on v.agent_id = e.agent_id and v.version = e.agent_version
-  left join providers p on p.id = v.provider_id
-  on conflict (turn_id, place) do nothing
-  returning connection_id, tenant_id, status
-), enqueued as (
-  select (graphile_worker.add_job('merchant.deliver', json_build_object( 'connectionId', connection_id , 'tenantId', tenant_id), max_attempts => $21, job_key => 'merchant.deliver:' || connection_id
-  )).id from billed
-  where status = 'pending' and not exists (
-    select 1 from graphile_worker._private_jobs j
-    where j.key = ('merchant.deliver:' || connection_id) and (j.attempts < j.max_attempts or j.locked_at is not null))
-)
-, spent as (
-  update tenants t set usage_credit = usage_credit - $22::bigint
-  from "ended" moved where t.id = moved.tenant_id and usage_credit is not null
-  returning usage_credit
-)
-, webhook_told as (
-  insert into webhook_deliveries (id, webhook_id, tenant_id, type, ids, event_status)
-  select $23::text || right(replace(gen_random_uuid()::text, '-', ''), 15), w.id, told.tenant_id, told.type, told.ids, told.status
-  from ( select 'turn.ended'::text as type, e.tenant_id as tenant_id, json_build_object( 'turnId', e.id , 'agentId', e.agent_id , 'sessionId', e.session_id) as ids, e.status as status from ended e) told join webhooks w on w.tenant_id = told.tenant_id and w.enabled and told.type = any(w.events)
-  returning webhook_id, tenant_id
-), webhook_enqueued as (
-  select (graphile_worker.add_job('webhook.deliver', json_build_object( 'webhookId', webhook_id , 'tenantId', tenant_id), max_attempts => $24, job_key => 'webhook.deliver:' || webhook_id
-  )).id from (select distinct webhook_id, tenant_id from webhook_told order by webhook_id) told
-  where not exists (
-    select 1 from graphile_worker._private_jobs j
-    where j.key = ('webhook.deliver:' || webhook_id) and (j.attempts < j.max_attempts or j.locked_at is not null))
-)
-select id, kind, (select count(*) from webhook_enqueued)
-, (select count(*) from enqueued) from ended;
-
 -- when: a turn of a session: succeeded
--- parameters: $1 text turn_…, $2 text turn_…, $3 integer, $4 text[], $5 text, $6 json, $7 bigint, $8 bigint,
---   $9 integer, $10 boolean, $11 json, $12 timestamp with time zone, $13 integer, $14 json, $15 json, $16 json,
---   $17 integer, $18 text, $19 integer, $20 text, $21 text, $22 text, $23 bigint
--- plan: home: turns by turns_pkey, sessions by sessions_pkey, locks them
--- plan: was: webhooks by webhooks_enabled, tenants by tenants_pkey, turns by turns_pkey, locks them
--- plan: ended: turns by turns_pkey, updates turns
--- plan: joined: messages by messages_pkey, inserts messages
--- plan: session: sessions by sessions_pkey, updates sessions
--- plan: used: inserts usage
--- plan: spent: tenants by tenants_pkey, updates tenants
-with /* turn.end */
-home as materialized (
-  select s.id, s.line from turns t join sessions s on s.id = t.session_id where t.id = $1 for no key update of s
-), was as materialized (
-  select id, continuation_id as leg, status as before from turns
-  where id = $2 and attempt = $3 and status = any($4)
-  and cancel_requested_at is null and (select count(*) from home) >= 0
-  and (select line from home) = 0 and not (select (n.monetization or exists (select 1 from webhooks where tenant_id = n.id and enabled)) from tenants n where n.id = turns.tenant_id)
-  for no key update
-), ended as (
-  update turns t set status = $5, error = $6,
-  finished_at = now(), run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint,
-  input_tokens = input_tokens + $7, output_tokens = output_tokens + $8,
-  model_calls = model_calls + $9, usage_estimated = usage_estimated or $10 , steps = $11, first_text_at = coalesce(first_text_at, $12), relay_events = $13, last_chunk = $14, answer = $15
-  from was where t.id = was.id
-  returning t.*, was.leg, was.before
-) , joined as (
-  insert into messages (session_id, seq, id, role, turn_id, content)
-  select e.session_id, coalesce((select max(seq) from messages where session_id = e.session_id), 0) + n.place,
-  n.message ->> 'id', n.message ->> 'role', e.id, n.message
-  from ended e cross join json_array_elements($16) with ordinality as n (message, place)
-  where e.session_id is not null
-) , session as (
-  update sessions s set message_count = message_count + $17 , bytes = s.bytes + octet_length($18::text) - $19::int - 1 + (coalesce(pg_column_size(e.input), 0) + 2 * pg_column_size(e.metadata)
-    + coalesce(pg_column_size(e.response_format), 0) + coalesce(pg_column_size(e.caller_options), 0))
-  , visible = true
-  , updated_at = now()
-  , last_message_preview = $20
-  from ended e where s.id = e.session_id
-  returning s.id, s.tenant_id, e.first_of_hidden_session and not s.visible and s.deleted_at is not null as is_useless
-) ,
-used as (
-  insert into usage (turn_id, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens, estimated, duration_ms, metadata, day)
-  select id, tenant_id, agent_id, coalesce(session_id, ''), user_id, $21::text, $22::text,
-  input_tokens, output_tokens, usage_estimated, run_ms, metadata, (now() at time zone 'UTC')::date
-  from ended
-) , spent as (
-  update tenants t set usage_credit = usage_credit - $23::bigint
-  from "ended" moved where t.id = moved.tenant_id and usage_credit is not null
-  returning usage_credit
-)
-select id, kind from ended;
-
--- when: a turn of a session: succeeded
--- when: several turns of a session at once, of which nobody is told
--- when: several turns of a session at once, and somebody is told
--- parameters: $1 text turn_…, $2 text turn_…, $3 integer, $4 text[], $5 text, $6 json, $7 bigint, $8 bigint,
---   $9 integer, $10 boolean, $11 json, $12 timestamp with time zone, $13 integer, $14 json, $15 json, $16 json,
---   $17 integer, $18 text, $19 integer, $20 text, $21 text, $22 text, $23 text mev_…, $24 text, $25 text, $26 boolean,
---   $27 integer, $28 integer, $29 bigint, $30 text, $31 integer
--- plan: home: turns by turns_pkey, sessions by sessions_pkey, locks them
--- plan: was: turns by turns_pkey, locks them
--- plan: ended: turns by turns_pkey, updates turns
--- plan: joined: messages by messages_pkey, inserts messages
--- plan: session: sessions by sessions_pkey, updates sessions
--- plan: used: inserts usage
--- plan: billed: merchant_connections by merchant_connections_current, tenants by tenants_pkey, merchant_bindings by merchant_bindings_pkey, agent_versions by agent_versions_pkey, providers by providers_pkey, inserts merchant_events
--- plan: enqueued: _private_jobs by jobs_key_key1
--- plan: spent: tenants by tenants_pkey, updates tenants
--- plan: webhook_told: webhooks by webhooks_enabled, inserts webhook_deliveries
--- plan: webhook_enqueued: _private_jobs by jobs_key_key1
-with /* turn.end */
-home as materialized (
-  select s.id, s.line from turns t join sessions s on s.id = t.session_id where t.id = $1 for no key update of s
-), was as materialized (
-  select id, continuation_id as leg, status as before from turns
-  where id = $2 and attempt = $3 and status = any($4)
-  and cancel_requested_at is null and (select count(*) from home) >= 0
-  for no key update
-), ended as (
-  update turns t set status = $5, error = $6,
-  finished_at = now(), run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint,
-  input_tokens = input_tokens + $7, output_tokens = output_tokens + $8,
-  model_calls = model_calls + $9, usage_estimated = usage_estimated or $10 , steps = $11, first_text_at = coalesce(first_text_at, $12), relay_events = $13, last_chunk = $14, answer = $15
-  from was where t.id = was.id
-  returning t.*, was.leg, was.before
-)
-, joined as (
-  insert into messages (session_id, seq, id, role, turn_id, content)
-  select e.session_id, coalesce((select max(seq) from messages where session_id = e.session_id), 0) + n.place,
-  n.message ->> 'id', n.message ->> 'role', e.id, n.message
-  from ended e cross join json_array_elements($16) with ordinality as n (message, place)
-  where e.session_id is not null
-)
-, session as (
-  update sessions s set message_count = message_count + $17 , bytes = s.bytes + octet_length($18::text) - $19::int - 1 + (coalesce(pg_column_size(e.input), 0) + 2 * pg_column_size(e.metadata)
-    + coalesce(pg_column_size(e.response_format), 0) + coalesce(pg_column_size(e.caller_options), 0))
-  , visible = true
-  , updated_at = now()
-  , last_message_preview = $20
-  from ended e where s.id = e.session_id
-  returning s.id, s.tenant_id, e.first_of_hidden_session and not s.visible and s.deleted_at is not null as is_useless
-)
-, used as (
-  insert into usage (turn_id, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens, estimated, duration_ms, metadata, day)
-  select id, tenant_id, agent_id, coalesce(session_id, ''), user_id, $21::text, $22::text,
-  input_tokens, output_tokens, usage_estimated, run_ms, metadata, (now() at time zone 'UTC')::date
-  from ended
-) ,
-billed as (
-  insert into merchant_events (id, place, tenant_id, connection_id, provider, turn_id, user_id, customer_id, agent_id, session_id,
-    model, model_provider, input_tokens, output_tokens, turn_status, started_at, status)
-  select $23, 0, e.tenant_id, c.id, c.provider, e.id, e.user_id, b.customer_id, e.agent_id,
-  coalesce(e.session_id, ''), coalesce($24::text, v.config ->> 'model'), coalesce($25::text, p.provider_type),
-  e.input_tokens, e.output_tokens, e.status, e.accepted_at,
-  case when not $26::boolean then 'incomplete' when b.customer_id is null then 'unmapped' else 'pending' end
-  from ended e
-  join tenants t on t.id = e.tenant_id and t.monetization
-  join merchant_connections c on c.tenant_id = e.tenant_id and c.retired_at is null
-  left join merchant_bindings b on b.connection_id = c.id and b.user_id = e.user_id
-  left join agent_versions v on v.agent_id = e.agent_id and v.version = e.agent_version
-  left join providers p on p.id = v.provider_id
-  on conflict (turn_id, place) do nothing
-  returning connection_id, tenant_id, status
-), enqueued as (
-  select (graphile_worker.add_job('merchant.deliver', json_build_object( 'connectionId', connection_id , 'tenantId', tenant_id), max_attempts => $27, job_key => 'merchant.deliver:' || connection_id
-  )).id from billed
-  where status = 'pending' and not exists (
-    select 1 from graphile_worker._private_jobs j
-    where j.key = ('merchant.deliver:' || connection_id) and (j.attempts < j.max_attempts or j.locked_at is not null))
-)
-, rung as (
-  select (graphile_worker.add_job('session.next', json_build_object( 'sessionId', home.id , 'tenantId', e.tenant_id), max_attempts => $28, job_key => 'session.next:' || home.id
-  )).id
-  from home join ended e on e.session_id = home.id where home.line > 0 and e.before <> 'enqueued'
-)
-, spent as (
-  update tenants t set usage_credit = usage_credit - $29::bigint
-  from "ended" moved where t.id = moved.tenant_id and usage_credit is not null
-  returning usage_credit
-)
-, webhook_told as (
-  insert into webhook_deliveries (id, webhook_id, tenant_id, type, ids, event_status)
-  select $30::text || right(replace(gen_random_uuid()::text, '-', ''), 15), w.id, told.tenant_id, told.type, told.ids, told.status
-  from ( select 'turn.ended'::text as type, e.tenant_id as tenant_id, json_build_object( 'turnId', e.id , 'agentId', e.agent_id , 'sessionId', e.session_id) as ids, e.status as status from ended e) told join webhooks w on w.tenant_id = told.tenant_id and w.enabled and told.type = any(w.events)
-  returning webhook_id, tenant_id
-), webhook_enqueued as (
-  select (graphile_worker.add_job('webhook.deliver', json_build_object( 'webhookId', webhook_id , 'tenantId', tenant_id), max_attempts => $31, job_key => 'webhook.deliver:' || webhook_id
-  )).id from (select distinct webhook_id, tenant_id from webhook_told order by webhook_id) told
-  where not exists (
-    select 1 from graphile_worker._private_jobs j
-    where j.key = ('webhook.deliver:' || webhook_id) and (j.attempts < j.max_attempts or j.locked_at is not null))
-)
-select id, kind, (select count(*) from webhook_enqueued)
-, (select count(*) from rung)
-, (select count(*) from enqueued) from ended;
-
 -- when: a turn of a session: failed
 -- when: a turn of a session: canceled
--- parameters: $1 text turn_…, $2 text turn_…, $3 integer, $4 text[], $5 text, $6 json, $7 bigint, $8 bigint,
---   $9 integer, $10 boolean, $11 json, $12 timestamp with time zone, $13 integer, $14 json, $15 json, $16 integer,
---   $17 integer, $18 double precision, $19 text, $20 text, $21 text mev_…, $22 text, $23 text, $24 boolean,
---   $25 integer, $26 integer, $27 bigint, $28 text, $29 integer
--- plan: home: turns by turns_pkey, sessions by sessions_pkey, locks them
--- plan: was: turns by turns_pkey, locks them
--- plan: ended: turns by turns_pkey, updates turns
--- plan: session: sessions by sessions_pkey, updates sessions
--- plan: used: inserts usage
--- plan: billed: merchant_connections by merchant_connections_current, tenants by tenants_pkey, merchant_bindings by merchant_bindings_pkey, agent_versions by agent_versions_pkey, providers by providers_pkey, inserts merchant_events
--- plan: enqueued: _private_jobs by jobs_key_key1
--- plan: spent: tenants by tenants_pkey, updates tenants
--- plan: webhook_told: webhooks by webhooks_enabled, inserts webhook_deliveries
--- plan: webhook_enqueued: _private_jobs by jobs_key_key1
-with /* turn.end */
-home as materialized (
-  select s.id, s.line from turns t join sessions s on s.id = t.session_id where t.id = $1 for no key update of s
-), was as materialized (
-  select id, continuation_id as leg, status as before from turns
-  where id = $2 and attempt = $3 and status = any($4)
-  and (select count(*) from home) >= 0
-  for no key update
-), ended as (
-  update turns t set status = $5, error = $6,
-  finished_at = now(), run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint,
-  input_tokens = input_tokens + $7, output_tokens = output_tokens + $8,
-  model_calls = model_calls + $9, usage_estimated = usage_estimated or $10 , steps = $11, first_text_at = coalesce(first_text_at, $12), relay_events = $13, last_chunk = $14, answer = $15
-  from was where t.id = was.id
-  returning t.*, was.leg, was.before
-)
-, session as (
-  update sessions s set message_count = message_count + $16 , bytes = s.bytes + (coalesce(pg_column_size(e.input), 0) + 2 * pg_column_size(e.metadata)
-    + coalesce(pg_column_size(e.response_format), 0) + coalesce(pg_column_size(e.caller_options), 0))
-  , deleted_at = case when e.first_of_hidden_session and not visible and s.line = 0 then now() else deleted_at end
-  from ended e where s.id = e.session_id
-  returning s.id, s.tenant_id, e.first_of_hidden_session and not s.visible and s.deleted_at is not null as is_useless
-) , hidden_purge as (
-  select (graphile_worker.add_job('session.purge', json_build_object( 'sessionId', id , 'tenantId', tenant_id), max_attempts => $17, job_key => 'session.purge:' || id
-      , run_at => now() + make_interval(secs => $18))).id
-  from session where is_useless
-)
-, used as (
-  insert into usage (turn_id, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens, estimated, duration_ms, metadata, day)
-  select id, tenant_id, agent_id, coalesce(session_id, ''), user_id, $19::text, $20::text,
-  input_tokens, output_tokens, usage_estimated, run_ms, metadata, (now() at time zone 'UTC')::date
-  from ended
-) ,
-billed as (
-  insert into merchant_events (id, place, tenant_id, connection_id, provider, turn_id, user_id, customer_id, agent_id, session_id,
-    model, model_provider, input_tokens, output_tokens, turn_status, started_at, status)
-  select $21, 0, e.tenant_id, c.id, c.provider, e.id, e.user_id, b.customer_id, e.agent_id,
-  coalesce(e.session_id, ''), coalesce($22::text, v.config ->> 'model'), coalesce($23::text, p.provider_type),
-  e.input_tokens, e.output_tokens, e.status, e.accepted_at,
-  case when not $24::boolean then 'incomplete' when b.customer_id is null then 'unmapped' else 'pending' end
-  from ended e
-  join tenants t on t.id = e.tenant_id and t.monetization
-  join merchant_connections c on c.tenant_id = e.tenant_id and c.retired_at is null
-  left join merchant_bindings b on b.connection_id = c.id and b.user_id = e.user_id
-  left join agent_versions v on v.agent_id = e.agent_id and v.version = e.agent_version
-  left join providers p on p.id = v.provider_id
-  on conflict (turn_id, place) do nothing
-  returning connection_id, tenant_id, status
-), enqueued as (
-  select (graphile_worker.add_job('merchant.deliver', json_build_object( 'connectionId', connection_id , 'tenantId', tenant_id), max_attempts => $25, job_key => 'merchant.deliver:' || connection_id
-  )).id from billed
-  where status = 'pending' and not exists (
-    select 1 from graphile_worker._private_jobs j
-    where j.key = ('merchant.deliver:' || connection_id) and (j.attempts < j.max_attempts or j.locked_at is not null))
-)
-, rung as (
-  select (graphile_worker.add_job('session.next', json_build_object( 'sessionId', home.id , 'tenantId', e.tenant_id), max_attempts => $26, job_key => 'session.next:' || home.id
-  )).id
-  from home join ended e on e.session_id = home.id where home.line > 0 and e.before <> 'enqueued'
-)
-, spent as (
-  update tenants t set usage_credit = usage_credit - $27::bigint
-  from "ended" moved where t.id = moved.tenant_id and usage_credit is not null
-  returning usage_credit
-)
-, webhook_told as (
-  insert into webhook_deliveries (id, webhook_id, tenant_id, type, ids, event_status)
-  select $28::text || right(replace(gen_random_uuid()::text, '-', ''), 15), w.id, told.tenant_id, told.type, told.ids, told.status
-  from ( select 'turn.ended'::text as type, e.tenant_id as tenant_id, json_build_object( 'turnId', e.id , 'agentId', e.agent_id , 'sessionId', e.session_id) as ids, e.status as status from ended e) told join webhooks w on w.tenant_id = told.tenant_id and w.enabled and told.type = any(w.events)
-  returning webhook_id, tenant_id
-), webhook_enqueued as (
-  select (graphile_worker.add_job('webhook.deliver', json_build_object( 'webhookId', webhook_id , 'tenantId', tenant_id), max_attempts => $29, job_key => 'webhook.deliver:' || webhook_id
-  )).id from (select distinct webhook_id, tenant_id from webhook_told order by webhook_id) told
-  where not exists (
-    select 1 from graphile_worker._private_jobs j
-    where j.key = ('webhook.deliver:' || webhook_id) and (j.attempts < j.max_attempts or j.locked_at is not null))
-)
-select id, kind, (select count(*) from webhook_enqueued) , (select count(*) from hidden_purge)
-, (select count(*) from rung)
-, (select count(*) from enqueued) from ended;
-
 -- when: a turn of a session: failed, and is kept
 -- when: a turn of a session: canceled, and is kept
 -- when: a turn of a session: canceled before it answered, and is kept
--- parameters: $1 text turn_…, $2 text turn_…, $3 integer, $4 text[], $5 text, $6 json, $7 bigint, $8 bigint,
---   $9 integer, $10 boolean, $11 json, $12 timestamp with time zone, $13 integer, $14 json, $15 json, $16 json,
---   $17 integer, $18 text, $19 integer, $20 text, $21 integer, $22 double precision, $23 text, $24 text,
---   $25 text mev_…, $26 text, $27 text, $28 boolean, $29 integer, $30 integer, $31 bigint, $32 text, $33 integer
--- plan: home: turns by turns_pkey, sessions by sessions_pkey, locks them
--- plan: was: turns by turns_pkey, locks them
--- plan: ended: turns by turns_pkey, updates turns
--- plan: joined: messages by messages_pkey, inserts messages
--- plan: session: sessions by sessions_pkey, updates sessions
--- plan: used: inserts usage
--- plan: billed: merchant_connections by merchant_connections_current, tenants by tenants_pkey, merchant_bindings by merchant_bindings_pkey, agent_versions by agent_versions_pkey, providers by providers_pkey, inserts merchant_events
--- plan: enqueued: _private_jobs by jobs_key_key1
--- plan: spent: tenants by tenants_pkey, updates tenants
--- plan: webhook_told: webhooks by webhooks_enabled, inserts webhook_deliveries
--- plan: webhook_enqueued: _private_jobs by jobs_key_key1
-with /* turn.end */
-home as materialized (
-  select s.id, s.line from turns t join sessions s on s.id = t.session_id where t.id = $1 for no key update of s
-), was as materialized (
-  select id, continuation_id as leg, status as before from turns
-  where id = $2 and attempt = $3 and status = any($4)
-  and (select count(*) from home) >= 0
-  for no key update
-), ended as (
-  update turns t set status = $5, error = $6,
-  finished_at = now(), run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint,
-  input_tokens = input_tokens + $7, output_tokens = output_tokens + $8,
-  model_calls = model_calls + $9, usage_estimated = usage_estimated or $10 , steps = $11, first_text_at = coalesce(first_text_at, $12), relay_events = $13, last_chunk = $14, answer = $15
-  from was where t.id = was.id
-  returning t.*, was.leg, was.before
-)
-, joined as (
-  insert into messages (session_id, seq, id, role, turn_id, content)
-  select e.session_id, coalesce((select max(seq) from messages where session_id = e.session_id), 0) + n.place,
-  n.message ->> 'id', n.message ->> 'role', e.id, n.message
-  from ended e cross join json_array_elements($16) with ordinality as n (message, place)
-  where e.session_id is not null
-)
-, session as (
-  update sessions s set message_count = message_count + $17 , bytes = s.bytes + octet_length($18::text) - $19::int - 1 + (coalesce(pg_column_size(e.input), 0) + 2 * pg_column_size(e.metadata)
-    + coalesce(pg_column_size(e.response_format), 0) + coalesce(pg_column_size(e.caller_options), 0))
-  , visible = true
-  , updated_at = now()
-  , last_message_preview = $20
-  from ended e where s.id = e.session_id
-  returning s.id, s.tenant_id, e.first_of_hidden_session and not s.visible and s.deleted_at is not null as is_useless
-) , hidden_purge as (
-  select (graphile_worker.add_job('session.purge', json_build_object( 'sessionId', id , 'tenantId', tenant_id), max_attempts => $21, job_key => 'session.purge:' || id
-      , run_at => now() + make_interval(secs => $22))).id
-  from session where is_useless
-)
-, used as (
-  insert into usage (turn_id, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens, estimated, duration_ms, metadata, day)
-  select id, tenant_id, agent_id, coalesce(session_id, ''), user_id, $23::text, $24::text,
-  input_tokens, output_tokens, usage_estimated, run_ms, metadata, (now() at time zone 'UTC')::date
-  from ended
-) ,
-billed as (
-  insert into merchant_events (id, place, tenant_id, connection_id, provider, turn_id, user_id, customer_id, agent_id, session_id,
-    model, model_provider, input_tokens, output_tokens, turn_status, started_at, status)
-  select $25, 0, e.tenant_id, c.id, c.provider, e.id, e.user_id, b.customer_id, e.agent_id,
-  coalesce(e.session_id, ''), coalesce($26::text, v.config ->> 'model'), coalesce($27::text, p.provider_type),
-  e.input_tokens, e.output_tokens, e.status, e.accepted_at,
-  case when not $28::boolean then 'incomplete' when b.customer_id is null then 'unmapped' else 'pending' end
-  from ended e
-  join tenants t on t.id = e.tenant_id and t.monetization
-  join merchant_connections c on c.tenant_id = e.tenant_id and c.retired_at is null
-  left join merchant_bindings b on b.connection_id = c.id and b.user_id = e.user_id
-  left join agent_versions v on v.agent_id = e.agent_id and v.version = e.agent_version
-  left join providers p on p.id = v.provider_id
-  on conflict (turn_id, place) do nothing
-  returning connection_id, tenant_id, status
-), enqueued as (
-  select (graphile_worker.add_job('merchant.deliver', json_build_object( 'connectionId', connection_id , 'tenantId', tenant_id), max_attempts => $29, job_key => 'merchant.deliver:' || connection_id
-  )).id from billed
-  where status = 'pending' and not exists (
-    select 1 from graphile_worker._private_jobs j
-    where j.key = ('merchant.deliver:' || connection_id) and (j.attempts < j.max_attempts or j.locked_at is not null))
-)
-, rung as (
-  select (graphile_worker.add_job('session.next', json_build_object( 'sessionId', home.id , 'tenantId', e.tenant_id), max_attempts => $30, job_key => 'session.next:' || home.id
-  )).id
-  from home join ended e on e.session_id = home.id where home.line > 0 and e.before <> 'enqueued'
-)
-, spent as (
-  update tenants t set usage_credit = usage_credit - $31::bigint
-  from "ended" moved where t.id = moved.tenant_id and usage_credit is not null
-  returning usage_credit
-)
-, webhook_told as (
-  insert into webhook_deliveries (id, webhook_id, tenant_id, type, ids, event_status)
-  select $32::text || right(replace(gen_random_uuid()::text, '-', ''), 15), w.id, told.tenant_id, told.type, told.ids, told.status
-  from ( select 'turn.ended'::text as type, e.tenant_id as tenant_id, json_build_object( 'turnId', e.id , 'agentId', e.agent_id , 'sessionId', e.session_id) as ids, e.status as status from ended e) told join webhooks w on w.tenant_id = told.tenant_id and w.enabled and told.type = any(w.events)
-  returning webhook_id, tenant_id
-), webhook_enqueued as (
-  select (graphile_worker.add_job('webhook.deliver', json_build_object( 'webhookId', webhook_id , 'tenantId', tenant_id), max_attempts => $33, job_key => 'webhook.deliver:' || webhook_id
-  )).id from (select distinct webhook_id, tenant_id from webhook_told order by webhook_id) told
-  where not exists (
-    select 1 from graphile_worker._private_jobs j
-    where j.key = ('webhook.deliver:' || webhook_id) and (j.attempts < j.max_attempts or j.locked_at is not null))
-)
-select id, kind, (select count(*) from webhook_enqueued) , (select count(*) from hidden_purge)
-, (select count(*) from rung)
-, (select count(*) from enqueued) from ended;
-
 -- when: a task's run: succeeded
--- parameters: $1 text turn_…, $2 text turn_…, $3 integer, $4 text[], $5 text, $6 json, $7 bigint, $8 bigint,
---   $9 integer, $10 boolean, $11 json, $12 timestamp with time zone, $13 integer, $14 json, $15 json, $16 json,
---   $17 integer, $18 text, $19 integer, $20 text, $21 text, $22 text, $23 text, $24 json, $25 boolean, $26 text mev_…,
---   $27 text, $28 text, $29 boolean, $30 integer, $31 integer, $32 bigint, $33 text, $34 integer
--- plan: home: turns by turns_pkey, sessions by sessions_pkey, locks them
--- plan: was: turns by turns_pkey, locks them
--- plan: ended: turns by turns_pkey, updates turns
--- plan: joined: messages by messages_pkey, inserts messages
--- plan: session: sessions by sessions_pkey, updates sessions
--- plan: used: inserts usage
--- plan: ran: task_runs by task_runs_turn, updates task_runs
--- plan: billed: merchant_connections by merchant_connections_current, tenants by tenants_pkey, merchant_bindings by merchant_bindings_pkey, agent_versions by agent_versions_pkey, providers by providers_pkey, inserts merchant_events
--- plan: enqueued: _private_jobs by jobs_key_key1
--- plan: spent: tenants by tenants_pkey, updates tenants
--- plan: webhook_told: webhooks by webhooks_enabled, inserts webhook_deliveries
--- plan: webhook_enqueued: _private_jobs by jobs_key_key1
-with /* turn.end */
-home as materialized (
-  select s.id, s.line from turns t join sessions s on s.id = t.session_id where t.id = $1 for no key update of s
-), was as materialized (
-  select id, continuation_id as leg, status as before from turns
-  where id = $2 and attempt = $3 and status = any($4)
-  and cancel_requested_at is null and (select count(*) from home) >= 0
-  for no key update
-), ended as (
-  update turns t set status = $5, error = $6,
-  finished_at = now(), run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint,
-  input_tokens = input_tokens + $7, output_tokens = output_tokens + $8,
-  model_calls = model_calls + $9, usage_estimated = usage_estimated or $10 , steps = $11, first_text_at = coalesce(first_text_at, $12), relay_events = $13, last_chunk = $14, answer = $15
-  from was where t.id = was.id
-  returning t.*, was.leg, was.before
-)
-, joined as (
-  insert into messages (session_id, seq, id, role, turn_id, content)
-  select e.session_id, coalesce((select max(seq) from messages where session_id = e.session_id), 0) + n.place,
-  n.message ->> 'id', n.message ->> 'role', e.id, n.message
-  from ended e cross join json_array_elements($16) with ordinality as n (message, place)
-  where e.session_id is not null
-)
-, session as (
-  update sessions s set message_count = message_count + $17 , bytes = s.bytes + octet_length($18::text) - $19::int - 1 + (coalesce(pg_column_size(e.input), 0) + 2 * pg_column_size(e.metadata)
-    + coalesce(pg_column_size(e.response_format), 0) + coalesce(pg_column_size(e.caller_options), 0))
-  , visible = true
-  , updated_at = now()
-  , last_message_preview = $20
-  from ended e where s.id = e.session_id
-  returning s.id, s.tenant_id, e.first_of_hidden_session and not s.visible and s.deleted_at is not null as is_useless
-)
-, used as (
-  insert into usage (turn_id, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens, estimated, duration_ms, metadata, day)
-  select id, tenant_id, agent_id, coalesce(session_id, ''), user_id, $21::text, $22::text,
-  input_tokens, output_tokens, usage_estimated, run_ms, metadata, (now() at time zone 'UTC')::date
-  from ended
-) , ran as (
-  update task_runs r set finished_at = now(), updated_at = now(), (status, error, canceled_at) = (
-    select case when canceled then 'canceled' else $23 end,
-    case when not canceled then $24::json end, case when canceled then now() end
-    from (select r.cancel_requested_at is not null or $25) as asked (canceled))
-  from ended e where e.kind = 'task' and r.turn_id = e.id and r.status = 'running'
-  returning r.*
-),
-billed as (
-  insert into merchant_events (id, place, tenant_id, connection_id, provider, turn_id, user_id, customer_id, agent_id, session_id,
-    model, model_provider, input_tokens, output_tokens, turn_status, started_at, status)
-  select $26, 0, e.tenant_id, c.id, c.provider, e.id, e.user_id, b.customer_id, e.agent_id,
-  coalesce(e.session_id, ''), coalesce($27::text, v.config ->> 'model'), coalesce($28::text, p.provider_type),
-  e.input_tokens, e.output_tokens, e.status, e.accepted_at,
-  case when not $29::boolean then 'incomplete' when b.customer_id is null then 'unmapped' else 'pending' end
-  from ended e
-  join tenants t on t.id = e.tenant_id and t.monetization
-  join merchant_connections c on c.tenant_id = e.tenant_id and c.retired_at is null
-  left join merchant_bindings b on b.connection_id = c.id and b.user_id = e.user_id
-  left join agent_versions v on v.agent_id = e.agent_id and v.version = e.agent_version
-  left join providers p on p.id = v.provider_id
-  on conflict (turn_id, place) do nothing
-  returning connection_id, tenant_id, status
-), enqueued as (
-  select (graphile_worker.add_job('merchant.deliver', json_build_object( 'connectionId', connection_id , 'tenantId', tenant_id), max_attempts => $30, job_key => 'merchant.deliver:' || connection_id
-  )).id from billed
-  where status = 'pending' and not exists (
-    select 1 from graphile_worker._private_jobs j
-    where j.key = ('merchant.deliver:' || connection_id) and (j.attempts < j.max_attempts or j.locked_at is not null))
-)
-, rung as (
-  select (graphile_worker.add_job('session.next', json_build_object( 'sessionId', home.id , 'tenantId', e.tenant_id), max_attempts => $31, job_key => 'session.next:' || home.id
-  )).id
-  from home join ended e on e.session_id = home.id where home.line > 0 and e.before <> 'enqueued'
-)
-, spent as (
-  update tenants t set usage_credit = usage_credit - $32::bigint
-  from "ended" moved where t.id = moved.tenant_id and usage_credit is not null
-  returning usage_credit
-)
-, webhook_told as (
-  insert into webhook_deliveries (id, webhook_id, tenant_id, type, ids, event_status)
-  select $33::text || right(replace(gen_random_uuid()::text, '-', ''), 15), w.id, told.tenant_id, told.type, told.ids, told.status
-  from ( select 'turn.ended'::text as type, e.tenant_id as tenant_id, json_build_object( 'turnId', e.id , 'agentId', e.agent_id , 'sessionId', e.session_id) as ids, e.status as status from ended e union all select 'run.ended'::text as type, r.tenant_id as tenant_id, json_build_object( 'runId', r.id , 'taskId', r.task_id , 'agentId', r.agent_id , 'sessionId', r.session_id , 'turnId', r.turn_id) as ids, r.status as status from "ran" r) told join webhooks w on w.tenant_id = told.tenant_id and w.enabled and told.type = any(w.events)
-  returning webhook_id, tenant_id
-), webhook_enqueued as (
-  select (graphile_worker.add_job('webhook.deliver', json_build_object( 'webhookId', webhook_id , 'tenantId', tenant_id), max_attempts => $34, job_key => 'webhook.deliver:' || webhook_id
-  )).id from (select distinct webhook_id, tenant_id from webhook_told order by webhook_id) told
-  where not exists (
-    select 1 from graphile_worker._private_jobs j
-    where j.key = ('webhook.deliver:' || webhook_id) and (j.attempts < j.max_attempts or j.locked_at is not null))
-)
-select id, kind, (select count(*) from webhook_enqueued)
-, (select count(*) from rung)
-, (select count(*) from enqueued) from ended;
-
 -- when: a task's run: failed
 -- when: a task's run: canceled
--- parameters: $1 text turn_…, $2 text turn_…, $3 integer, $4 text[], $5 text, $6 json, $7 bigint, $8 bigint,
---   $9 integer, $10 boolean, $11 json, $12 timestamp with time zone, $13 integer, $14 json, $15 json, $16 integer,
---   $17 integer, $18 double precision, $19 text, $20 text, $21 text, $22 json, $23 boolean, $24 text mev_…, $25 text,
---   $26 text, $27 boolean, $28 integer, $29 integer, $30 bigint, $31 text, $32 integer
--- plan: home: turns by turns_pkey, sessions by sessions_pkey, locks them
--- plan: was: turns by turns_pkey, locks them
--- plan: ended: turns by turns_pkey, updates turns
--- plan: session: sessions by sessions_pkey, updates sessions
--- plan: used: inserts usage
--- plan: ran: task_runs by task_runs_turn, updates task_runs
--- plan: billed: merchant_connections by merchant_connections_current, tenants by tenants_pkey, merchant_bindings by merchant_bindings_pkey, agent_versions by agent_versions_pkey, providers by providers_pkey, inserts merchant_events
--- plan: enqueued: _private_jobs by jobs_key_key1
--- plan: spent: tenants by tenants_pkey, updates tenants
--- plan: webhook_told: webhooks by webhooks_enabled, inserts webhook_deliveries
--- plan: webhook_enqueued: _private_jobs by jobs_key_key1
-with /* turn.end */
-home as materialized (
-  select s.id, s.line from turns t join sessions s on s.id = t.session_id where t.id = $1 for no key update of s
-), was as materialized (
-  select id, continuation_id as leg, status as before from turns
-  where id = $2 and attempt = $3 and status = any($4)
-  and (select count(*) from home) >= 0
-  for no key update
-), ended as (
-  update turns t set status = $5, error = $6,
-  finished_at = now(), run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint,
-  input_tokens = input_tokens + $7, output_tokens = output_tokens + $8,
-  model_calls = model_calls + $9, usage_estimated = usage_estimated or $10 , steps = $11, first_text_at = coalesce(first_text_at, $12), relay_events = $13, last_chunk = $14, answer = $15
-  from was where t.id = was.id
-  returning t.*, was.leg, was.before
-)
-, session as (
-  update sessions s set message_count = message_count + $16 , bytes = s.bytes + (coalesce(pg_column_size(e.input), 0) + 2 * pg_column_size(e.metadata)
-    + coalesce(pg_column_size(e.response_format), 0) + coalesce(pg_column_size(e.caller_options), 0))
-  , deleted_at = case when e.first_of_hidden_session and not visible and s.line = 0 then now() else deleted_at end
-  from ended e where s.id = e.session_id
-  returning s.id, s.tenant_id, e.first_of_hidden_session and not s.visible and s.deleted_at is not null as is_useless
-) , hidden_purge as (
-  select (graphile_worker.add_job('session.purge', json_build_object( 'sessionId', id , 'tenantId', tenant_id), max_attempts => $17, job_key => 'session.purge:' || id
-      , run_at => now() + make_interval(secs => $18))).id
-  from session where is_useless
-)
-, used as (
-  insert into usage (turn_id, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens, estimated, duration_ms, metadata, day)
-  select id, tenant_id, agent_id, coalesce(session_id, ''), user_id, $19::text, $20::text,
-  input_tokens, output_tokens, usage_estimated, run_ms, metadata, (now() at time zone 'UTC')::date
-  from ended
-) , ran as (
-  update task_runs r set finished_at = now(), updated_at = now(), (status, error, canceled_at) = (
-    select case when canceled then 'canceled' else $21 end,
-    case when not canceled then $22::json end, case when canceled then now() end
-    from (select r.cancel_requested_at is not null or $23) as asked (canceled))
-  from ended e where e.kind = 'task' and r.turn_id = e.id and r.status = 'running'
-  returning r.*
-),
-billed as (
-  insert into merchant_events (id, place, tenant_id, connection_id, provider, turn_id, user_id, customer_id, agent_id, session_id,
-    model, model_provider, input_tokens, output_tokens, turn_status, started_at, status)
-  select $24, 0, e.tenant_id, c.id, c.provider, e.id, e.user_id, b.customer_id, e.agent_id,
-  coalesce(e.session_id, ''), coalesce($25::text, v.config ->> 'model'), coalesce($26::text, p.provider_type),
-  e.input_tokens, e.output_tokens, e.status, e.accepted_at,
-  case when not $27::boolean then 'incomplete' when b.customer_id is null then 'unmapped' else 'pending' end
-  from ended e
-  join tenants t on t.id = e.tenant_id and t.monetization
-  join merchant_connections c on c.tenant_id = e.tenant_id and c.retired_at is null
-  left join merchant_bindings b on b.connection_id = c.id and b.user_id = e.user_id
-  left join agent_versions v on v.agent_id = e.agent_id and v.version = e.agent_version
-  left join providers p on p.id = v.provider_id
-  on conflict (turn_id, place) do nothing
-  returning connection_id, tenant_id, status
-), enqueued as (
-  select (graphile_worker.add_job('merchant.deliver', json_build_object( 'connectionId', connection_id , 'tenantId', tenant_id), max_attempts => $28, job_key => 'merchant.deliver:' || connection_id
-  )).id from billed
-  where status = 'pending' and not exists (
-    select 1 from graphile_worker._private_jobs j
-    where j.key = ('merchant.deliver:' || connection_id) and (j.attempts < j.max_attempts or j.locked_at is not null))
-)
-, rung as (
-  select (graphile_worker.add_job('session.next', json_build_object( 'sessionId', home.id , 'tenantId', e.tenant_id), max_attempts => $29, job_key => 'session.next:' || home.id
-  )).id
-  from home join ended e on e.session_id = home.id where home.line > 0 and e.before <> 'enqueued'
-)
-, spent as (
-  update tenants t set usage_credit = usage_credit - $30::bigint
-  from "ended" moved where t.id = moved.tenant_id and usage_credit is not null
-  returning usage_credit
-)
-, webhook_told as (
-  insert into webhook_deliveries (id, webhook_id, tenant_id, type, ids, event_status)
-  select $31::text || right(replace(gen_random_uuid()::text, '-', ''), 15), w.id, told.tenant_id, told.type, told.ids, told.status
-  from ( select 'turn.ended'::text as type, e.tenant_id as tenant_id, json_build_object( 'turnId', e.id , 'agentId', e.agent_id , 'sessionId', e.session_id) as ids, e.status as status from ended e union all select 'run.ended'::text as type, r.tenant_id as tenant_id, json_build_object( 'runId', r.id , 'taskId', r.task_id , 'agentId', r.agent_id , 'sessionId', r.session_id , 'turnId', r.turn_id) as ids, r.status as status from "ran" r) told join webhooks w on w.tenant_id = told.tenant_id and w.enabled and told.type = any(w.events)
-  returning webhook_id, tenant_id
-), webhook_enqueued as (
-  select (graphile_worker.add_job('webhook.deliver', json_build_object( 'webhookId', webhook_id , 'tenantId', tenant_id), max_attempts => $32, job_key => 'webhook.deliver:' || webhook_id
-  )).id from (select distinct webhook_id, tenant_id from webhook_told order by webhook_id) told
-  where not exists (
-    select 1 from graphile_worker._private_jobs j
-    where j.key = ('webhook.deliver:' || webhook_id) and (j.attempts < j.max_attempts or j.locked_at is not null))
-)
-select id, kind, (select count(*) from webhook_enqueued) , (select count(*) from hidden_purge)
-, (select count(*) from rung)
-, (select count(*) from enqueued) from ended;
-
 -- when: a task's run: failed, and is kept
 -- when: a task's run: canceled, and is kept
 -- when: a task's run: canceled before it answered, and is kept
--- parameters: $1 text turn_…, $2 text turn_…, $3 integer, $4 text[], $5 text, $6 json, $7 bigint, $8 bigint,
---   $9 integer, $10 boolean, $11 json, $12 timestamp with time zone, $13 integer, $14 json, $15 json, $16 json,
---   $17 integer, $18 text, $19 integer, $20 text, $21 integer, $22 double precision, $23 text, $24 text, $25 text,
---   $26 json, $27 boolean, $28 text mev_…, $29 text, $30 text, $31 boolean, $32 integer, $33 integer, $34 bigint,
---   $35 text, $36 integer
--- plan: home: turns by turns_pkey, sessions by sessions_pkey, locks them
--- plan: was: turns by turns_pkey, locks them
--- plan: ended: turns by turns_pkey, updates turns
--- plan: joined: messages by messages_pkey, inserts messages
--- plan: session: sessions by sessions_pkey, updates sessions
--- plan: used: inserts usage
--- plan: ran: task_runs by task_runs_turn, updates task_runs
--- plan: billed: merchant_connections by merchant_connections_current, tenants by tenants_pkey, merchant_bindings by merchant_bindings_pkey, agent_versions by agent_versions_pkey, providers by providers_pkey, inserts merchant_events
--- plan: enqueued: _private_jobs by jobs_key_key1
--- plan: spent: tenants by tenants_pkey, updates tenants
--- plan: webhook_told: webhooks by webhooks_enabled, inserts webhook_deliveries
--- plan: webhook_enqueued: _private_jobs by jobs_key_key1
-with /* turn.end */
-home as materialized (
-  select s.id, s.line from turns t join sessions s on s.id = t.session_id where t.id = $1 for no key update of s
-), was as materialized (
-  select id, continuation_id as leg, status as before from turns
-  where id = $2 and attempt = $3 and status = any($4)
-  and (select count(*) from home) >= 0
-  for no key update
-), ended as (
-  update turns t set status = $5, error = $6,
-  finished_at = now(), run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint,
-  input_tokens = input_tokens + $7, output_tokens = output_tokens + $8,
-  model_calls = model_calls + $9, usage_estimated = usage_estimated or $10 , steps = $11, first_text_at = coalesce(first_text_at, $12), relay_events = $13, last_chunk = $14, answer = $15
-  from was where t.id = was.id
-  returning t.*, was.leg, was.before
-)
-, joined as (
-  insert into messages (session_id, seq, id, role, turn_id, content)
-  select e.session_id, coalesce((select max(seq) from messages where session_id = e.session_id), 0) + n.place,
-  n.message ->> 'id', n.message ->> 'role', e.id, n.message
-  from ended e cross join json_array_elements($16) with ordinality as n (message, place)
-  where e.session_id is not null
-)
-, session as (
-  update sessions s set message_count = message_count + $17 , bytes = s.bytes + octet_length($18::text) - $19::int - 1 + (coalesce(pg_column_size(e.input), 0) + 2 * pg_column_size(e.metadata)
-    + coalesce(pg_column_size(e.response_format), 0) + coalesce(pg_column_size(e.caller_options), 0))
-  , visible = true
-  , updated_at = now()
-  , last_message_preview = $20
-  from ended e where s.id = e.session_id
-  returning s.id, s.tenant_id, e.first_of_hidden_session and not s.visible and s.deleted_at is not null as is_useless
-) , hidden_purge as (
-  select (graphile_worker.add_job('session.purge', json_build_object( 'sessionId', id , 'tenantId', tenant_id), max_attempts => $21, job_key => 'session.purge:' || id
-      , run_at => now() + make_interval(secs => $22))).id
-  from session where is_useless
-)
-, used as (
-  insert into usage (turn_id, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens, estimated, duration_ms, metadata, day)
-  select id, tenant_id, agent_id, coalesce(session_id, ''), user_id, $23::text, $24::text,
-  input_tokens, output_tokens, usage_estimated, run_ms, metadata, (now() at time zone 'UTC')::date
-  from ended
-) , ran as (
-  update task_runs r set finished_at = now(), updated_at = now(), (status, error, canceled_at) = (
-    select case when canceled then 'canceled' else $25 end,
-    case when not canceled then $26::json end, case when canceled then now() end
-    from (select r.cancel_requested_at is not null or $27) as asked (canceled))
-  from ended e where e.kind = 'task' and r.turn_id = e.id and r.status = 'running'
-  returning r.*
-),
-billed as (
-  insert into merchant_events (id, place, tenant_id, connection_id, provider, turn_id, user_id, customer_id, agent_id, session_id,
-    model, model_provider, input_tokens, output_tokens, turn_status, started_at, status)
-  select $28, 0, e.tenant_id, c.id, c.provider, e.id, e.user_id, b.customer_id, e.agent_id,
-  coalesce(e.session_id, ''), coalesce($29::text, v.config ->> 'model'), coalesce($30::text, p.provider_type),
-  e.input_tokens, e.output_tokens, e.status, e.accepted_at,
-  case when not $31::boolean then 'incomplete' when b.customer_id is null then 'unmapped' else 'pending' end
-  from ended e
-  join tenants t on t.id = e.tenant_id and t.monetization
-  join merchant_connections c on c.tenant_id = e.tenant_id and c.retired_at is null
-  left join merchant_bindings b on b.connection_id = c.id and b.user_id = e.user_id
-  left join agent_versions v on v.agent_id = e.agent_id and v.version = e.agent_version
-  left join providers p on p.id = v.provider_id
-  on conflict (turn_id, place) do nothing
-  returning connection_id, tenant_id, status
-), enqueued as (
-  select (graphile_worker.add_job('merchant.deliver', json_build_object( 'connectionId', connection_id , 'tenantId', tenant_id), max_attempts => $32, job_key => 'merchant.deliver:' || connection_id
-  )).id from billed
-  where status = 'pending' and not exists (
-    select 1 from graphile_worker._private_jobs j
-    where j.key = ('merchant.deliver:' || connection_id) and (j.attempts < j.max_attempts or j.locked_at is not null))
-)
-, rung as (
-  select (graphile_worker.add_job('session.next', json_build_object( 'sessionId', home.id , 'tenantId', e.tenant_id), max_attempts => $33, job_key => 'session.next:' || home.id
-  )).id
-  from home join ended e on e.session_id = home.id where home.line > 0 and e.before <> 'enqueued'
-)
-, spent as (
-  update tenants t set usage_credit = usage_credit - $34::bigint
-  from "ended" moved where t.id = moved.tenant_id and usage_credit is not null
-  returning usage_credit
-)
-, webhook_told as (
-  insert into webhook_deliveries (id, webhook_id, tenant_id, type, ids, event_status)
-  select $35::text || right(replace(gen_random_uuid()::text, '-', ''), 15), w.id, told.tenant_id, told.type, told.ids, told.status
-  from ( select 'turn.ended'::text as type, e.tenant_id as tenant_id, json_build_object( 'turnId', e.id , 'agentId', e.agent_id , 'sessionId', e.session_id) as ids, e.status as status from ended e union all select 'run.ended'::text as type, r.tenant_id as tenant_id, json_build_object( 'runId', r.id , 'taskId', r.task_id , 'agentId', r.agent_id , 'sessionId', r.session_id , 'turnId', r.turn_id) as ids, r.status as status from "ran" r) told join webhooks w on w.tenant_id = told.tenant_id and w.enabled and told.type = any(w.events)
-  returning webhook_id, tenant_id
-), webhook_enqueued as (
-  select (graphile_worker.add_job('webhook.deliver', json_build_object( 'webhookId', webhook_id , 'tenantId', tenant_id), max_attempts => $36, job_key => 'webhook.deliver:' || webhook_id
-  )).id from (select distinct webhook_id, tenant_id from webhook_told order by webhook_id) told
-  where not exists (
-    select 1 from graphile_worker._private_jobs j
-    where j.key = ('webhook.deliver:' || webhook_id) and (j.attempts < j.max_attempts or j.locked_at is not null))
-)
-select id, kind, (select count(*) from webhook_enqueued) , (select count(*) from hidden_purge)
-, (select count(*) from rung)
-, (select count(*) from enqueued) from ended;
-
 -- when: a chat's turn: succeeded
--- parameters: $1 text turn_…, $2 text turn_…, $3 integer, $4 text[], $5 text, $6 json, $7 bigint, $8 bigint,
---   $9 integer, $10 boolean, $11 json, $12 timestamp with time zone, $13 integer, $14 json, $15 json, $16 json,
---   $17 integer, $18 text, $19 integer, $20 text, $21 text, $22 text, $23 text mev_…, $24 text, $25 text, $26 boolean,
---   $27 integer, $28 integer, $29 bigint, $30 text cd_…, $31 json, $32 integer, $33 integer, $34 text, $35 integer
--- plan: home: turns by turns_pkey, sessions by sessions_pkey, locks them
--- plan: was: turns by turns_pkey, locks them
--- plan: ended: turns by turns_pkey, updates turns
--- plan: joined: messages by messages_pkey, inserts messages
--- plan: session: sessions by sessions_pkey, updates sessions
--- plan: used: inserts usage
--- plan: billed: merchant_connections by merchant_connections_current, tenants by tenants_pkey, merchant_bindings by merchant_bindings_pkey, agent_versions by agent_versions_pkey, providers by providers_pkey, inserts merchant_events
--- plan: enqueued: _private_jobs by jobs_key_key1
--- plan: spent: tenants by tenants_pkey, updates tenants
--- plan: chat: chat_threads by chat_threads_session, chat_connections by chat_connections_pkey
--- plan: chat_reply: inserts chat_deliveries
--- plan: webhook_told: webhooks by webhooks_enabled, inserts webhook_deliveries
--- plan: webhook_enqueued: _private_jobs by jobs_key_key1
-with /* turn.end */
-home as materialized (
-  select s.id, s.line from turns t join sessions s on s.id = t.session_id where t.id = $1 for no key update of s
-), was as materialized (
-  select id, continuation_id as leg, status as before from turns
-  where id = $2 and attempt = $3 and status = any($4)
-  and cancel_requested_at is null and (select count(*) from home) >= 0
-  for no key update
-), ended as (
-  update turns t set status = $5, error = $6,
-  finished_at = now(), run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint,
-  input_tokens = input_tokens + $7, output_tokens = output_tokens + $8,
-  model_calls = model_calls + $9, usage_estimated = usage_estimated or $10 , steps = $11, first_text_at = coalesce(first_text_at, $12), relay_events = $13, last_chunk = $14, answer = $15
-  from was where t.id = was.id
-  returning t.*, was.leg, was.before
-)
-, joined as (
-  insert into messages (session_id, seq, id, role, turn_id, content)
-  select e.session_id, coalesce((select max(seq) from messages where session_id = e.session_id), 0) + n.place,
-  n.message ->> 'id', n.message ->> 'role', e.id, n.message
-  from ended e cross join json_array_elements($16) with ordinality as n (message, place)
-  where e.session_id is not null
-)
-, session as (
-  update sessions s set message_count = message_count + $17 , bytes = s.bytes + octet_length($18::text) - $19::int - 1 + (coalesce(pg_column_size(e.input), 0) + 2 * pg_column_size(e.metadata)
-    + coalesce(pg_column_size(e.response_format), 0) + coalesce(pg_column_size(e.caller_options), 0))
-  , visible = true
-  , updated_at = now()
-  , last_message_preview = $20
-  from ended e where s.id = e.session_id
-  returning s.id, s.tenant_id, e.first_of_hidden_session and not s.visible and s.deleted_at is not null as is_useless
-)
-, used as (
-  insert into usage (turn_id, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens, estimated, duration_ms, metadata, day)
-  select id, tenant_id, agent_id, coalesce(session_id, ''), user_id, $21::text, $22::text,
-  input_tokens, output_tokens, usage_estimated, run_ms, metadata, (now() at time zone 'UTC')::date
-  from ended
-) ,
-billed as (
-  insert into merchant_events (id, place, tenant_id, connection_id, provider, turn_id, user_id, customer_id, agent_id, session_id,
-    model, model_provider, input_tokens, output_tokens, turn_status, started_at, status)
-  select $23, 0, e.tenant_id, c.id, c.provider, e.id, e.user_id, b.customer_id, e.agent_id,
-  coalesce(e.session_id, ''), coalesce($24::text, v.config ->> 'model'), coalesce($25::text, p.provider_type),
-  e.input_tokens, e.output_tokens, e.status, e.accepted_at,
-  case when not $26::boolean then 'incomplete' when b.customer_id is null then 'unmapped' else 'pending' end
-  from ended e
-  join tenants t on t.id = e.tenant_id and t.monetization
-  join merchant_connections c on c.tenant_id = e.tenant_id and c.retired_at is null
-  left join merchant_bindings b on b.connection_id = c.id and b.user_id = e.user_id
-  left join agent_versions v on v.agent_id = e.agent_id and v.version = e.agent_version
-  left join providers p on p.id = v.provider_id
-  on conflict (turn_id, place) do nothing
-  returning connection_id, tenant_id, status
-), enqueued as (
-  select (graphile_worker.add_job('merchant.deliver', json_build_object( 'connectionId', connection_id , 'tenantId', tenant_id), max_attempts => $27, job_key => 'merchant.deliver:' || connection_id
-  )).id from billed
-  where status = 'pending' and not exists (
-    select 1 from graphile_worker._private_jobs j
-    where j.key = ('merchant.deliver:' || connection_id) and (j.attempts < j.max_attempts or j.locked_at is not null))
-)
-, rung as (
-  select (graphile_worker.add_job('session.next', json_build_object( 'sessionId', home.id , 'tenantId', e.tenant_id), max_attempts => $28, job_key => 'session.next:' || home.id
-  )).id
-  from home join ended e on e.session_id = home.id where home.line > 0 and e.before <> 'enqueued'
-)
-, spent as (
-  update tenants t set usage_credit = usage_credit - $29::bigint
-  from "ended" moved where t.id = moved.tenant_id and usage_credit is not null
-  returning usage_credit
-)
-,
-chat as (
-  select th.id as thread_id, c.id as connection_id, c.tenant_id, c.credential_version, e.kind = 'chat' as speaks,
-  e.before = 'enqueued' as refused, e.session_id, e.assistant_message_id
-  from ended e join chat_threads th on th.session_id = e.session_id join chat_connections c on c.id = th.connection_id
-) , chat_reply as (
-  insert into chat_deliveries (id, tenant_id, connection_id, thread_id, kind, credential_version, session_id, message_id, parts, upto_part)
-  select $30, tenant_id, connection_id, thread_id, 'reply', credential_version, session_id,
-  assistant_message_id, $31, $32::int
-  from chat where speaks
-) , chat_enqueued as (
-  select (graphile_worker.add_job('chat.deliver', json_build_object( 'threadId', thread_id , 'tenantId', tenant_id), max_attempts => $33, job_key => 'chat.deliver:' || thread_id
-  )).id as job from chat where speaks
-), webhook_told as (
-  insert into webhook_deliveries (id, webhook_id, tenant_id, type, ids, event_status)
-  select $34::text || right(replace(gen_random_uuid()::text, '-', ''), 15), w.id, told.tenant_id, told.type, told.ids, told.status
-  from ( select 'turn.ended'::text as type, e.tenant_id as tenant_id, json_build_object( 'turnId', e.id , 'agentId', e.agent_id , 'sessionId', e.session_id) as ids, e.status as status from ended e) told join webhooks w on w.tenant_id = told.tenant_id and w.enabled and told.type = any(w.events)
-  returning webhook_id, tenant_id
-), webhook_enqueued as (
-  select (graphile_worker.add_job('webhook.deliver', json_build_object( 'webhookId', webhook_id , 'tenantId', tenant_id), max_attempts => $35, job_key => 'webhook.deliver:' || webhook_id
-  )).id from (select distinct webhook_id, tenant_id from webhook_told order by webhook_id) told
-  where not exists (
-    select 1 from graphile_worker._private_jobs j
-    where j.key = ('webhook.deliver:' || webhook_id) and (j.attempts < j.max_attempts or j.locked_at is not null))
-)
-select id, kind, (select count(*) from webhook_enqueued) , (select count(*) from chat_enqueued)
-, (select count(*) from rung)
-, (select count(*) from enqueued) from ended;
-
 -- when: a chat's turn: failed
 -- when: a chat's turn: canceled
--- parameters: $1 text turn_…, $2 text turn_…, $3 integer, $4 text[], $5 text, $6 json, $7 bigint, $8 bigint,
---   $9 integer, $10 boolean, $11 json, $12 timestamp with time zone, $13 integer, $14 json, $15 json, $16 integer,
---   $17 integer, $18 double precision, $19 text, $20 text, $21 text mev_…, $22 text, $23 text, $24 boolean,
---   $25 integer, $26 integer, $27 bigint, $28 text cd_…, $29 json, $30 integer, $31 integer, $32 text, $33 integer
--- plan: home: turns by turns_pkey, sessions by sessions_pkey, locks them
--- plan: was: turns by turns_pkey, locks them
--- plan: ended: turns by turns_pkey, updates turns
--- plan: session: sessions by sessions_pkey, updates sessions
--- plan: used: inserts usage
--- plan: billed: merchant_connections by merchant_connections_current, tenants by tenants_pkey, merchant_bindings by merchant_bindings_pkey, agent_versions by agent_versions_pkey, providers by providers_pkey, inserts merchant_events
--- plan: enqueued: _private_jobs by jobs_key_key1
--- plan: spent: tenants by tenants_pkey, updates tenants
--- plan: chat: chat_threads by chat_threads_session, chat_connections by chat_connections_pkey
--- plan: chat_reply: inserts chat_deliveries
--- plan: webhook_told: webhooks by webhooks_enabled, inserts webhook_deliveries
--- plan: webhook_enqueued: _private_jobs by jobs_key_key1
-with /* turn.end */
-home as materialized (
-  select s.id, s.line from turns t join sessions s on s.id = t.session_id where t.id = $1 for no key update of s
-), was as materialized (
-  select id, continuation_id as leg, status as before from turns
-  where id = $2 and attempt = $3 and status = any($4)
-  and (select count(*) from home) >= 0
-  for no key update
-), ended as (
-  update turns t set status = $5, error = $6,
-  finished_at = now(), run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint,
-  input_tokens = input_tokens + $7, output_tokens = output_tokens + $8,
-  model_calls = model_calls + $9, usage_estimated = usage_estimated or $10 , steps = $11, first_text_at = coalesce(first_text_at, $12), relay_events = $13, last_chunk = $14, answer = $15
-  from was where t.id = was.id
-  returning t.*, was.leg, was.before
-)
-, session as (
-  update sessions s set message_count = message_count + $16 , bytes = s.bytes + (coalesce(pg_column_size(e.input), 0) + 2 * pg_column_size(e.metadata)
-    + coalesce(pg_column_size(e.response_format), 0) + coalesce(pg_column_size(e.caller_options), 0))
-  , deleted_at = case when e.first_of_hidden_session and not visible and s.line = 0 then now() else deleted_at end
-  from ended e where s.id = e.session_id
-  returning s.id, s.tenant_id, e.first_of_hidden_session and not s.visible and s.deleted_at is not null as is_useless
-) , hidden_purge as (
-  select (graphile_worker.add_job('session.purge', json_build_object( 'sessionId', id , 'tenantId', tenant_id), max_attempts => $17, job_key => 'session.purge:' || id
-      , run_at => now() + make_interval(secs => $18))).id
-  from session where is_useless
-)
-, used as (
-  insert into usage (turn_id, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens, estimated, duration_ms, metadata, day)
-  select id, tenant_id, agent_id, coalesce(session_id, ''), user_id, $19::text, $20::text,
-  input_tokens, output_tokens, usage_estimated, run_ms, metadata, (now() at time zone 'UTC')::date
-  from ended
-) ,
-billed as (
-  insert into merchant_events (id, place, tenant_id, connection_id, provider, turn_id, user_id, customer_id, agent_id, session_id,
-    model, model_provider, input_tokens, output_tokens, turn_status, started_at, status)
-  select $21, 0, e.tenant_id, c.id, c.provider, e.id, e.user_id, b.customer_id, e.agent_id,
-  coalesce(e.session_id, ''), coalesce($22::text, v.config ->> 'model'), coalesce($23::text, p.provider_type),
-  e.input_tokens, e.output_tokens, e.status, e.accepted_at,
-  case when not $24::boolean then 'incomplete' when b.customer_id is null then 'unmapped' else 'pending' end
-  from ended e
-  join tenants t on t.id = e.tenant_id and t.monetization
-  join merchant_connections c on c.tenant_id = e.tenant_id and c.retired_at is null
-  left join merchant_bindings b on b.connection_id = c.id and b.user_id = e.user_id
-  left join agent_versions v on v.agent_id = e.agent_id and v.version = e.agent_version
-  left join providers p on p.id = v.provider_id
-  on conflict (turn_id, place) do nothing
-  returning connection_id, tenant_id, status
-), enqueued as (
-  select (graphile_worker.add_job('merchant.deliver', json_build_object( 'connectionId', connection_id , 'tenantId', tenant_id), max_attempts => $25, job_key => 'merchant.deliver:' || connection_id
-  )).id from billed
-  where status = 'pending' and not exists (
-    select 1 from graphile_worker._private_jobs j
-    where j.key = ('merchant.deliver:' || connection_id) and (j.attempts < j.max_attempts or j.locked_at is not null))
-)
-, rung as (
-  select (graphile_worker.add_job('session.next', json_build_object( 'sessionId', home.id , 'tenantId', e.tenant_id), max_attempts => $26, job_key => 'session.next:' || home.id
-  )).id
-  from home join ended e on e.session_id = home.id where home.line > 0 and e.before <> 'enqueued'
-)
-, spent as (
-  update tenants t set usage_credit = usage_credit - $27::bigint
-  from "ended" moved where t.id = moved.tenant_id and usage_credit is not null
-  returning usage_credit
-)
-,
-chat as (
-  select th.id as thread_id, c.id as connection_id, c.tenant_id, c.credential_version, e.kind = 'chat' as speaks,
-  e.before = 'enqueued' as refused, e.session_id, e.assistant_message_id
-  from ended e join chat_threads th on th.session_id = e.session_id join chat_connections c on c.id = th.connection_id
-) , chat_reply as (
-  insert into chat_deliveries (id, tenant_id, connection_id, thread_id, kind, credential_version, session_id, message_id, parts, upto_part)
-  select $28, tenant_id, connection_id, thread_id, 'reply', credential_version, session_id,
-  assistant_message_id, $29, $30::int
-  from chat where speaks
-) , chat_enqueued as (
-  select (graphile_worker.add_job('chat.deliver', json_build_object( 'threadId', thread_id , 'tenantId', tenant_id), max_attempts => $31, job_key => 'chat.deliver:' || thread_id
-  )).id as job from chat where speaks
-), webhook_told as (
-  insert into webhook_deliveries (id, webhook_id, tenant_id, type, ids, event_status)
-  select $32::text || right(replace(gen_random_uuid()::text, '-', ''), 15), w.id, told.tenant_id, told.type, told.ids, told.status
-  from ( select 'turn.ended'::text as type, e.tenant_id as tenant_id, json_build_object( 'turnId', e.id , 'agentId', e.agent_id , 'sessionId', e.session_id) as ids, e.status as status from ended e) told join webhooks w on w.tenant_id = told.tenant_id and w.enabled and told.type = any(w.events)
-  returning webhook_id, tenant_id
-), webhook_enqueued as (
-  select (graphile_worker.add_job('webhook.deliver', json_build_object( 'webhookId', webhook_id , 'tenantId', tenant_id), max_attempts => $33, job_key => 'webhook.deliver:' || webhook_id
-  )).id from (select distinct webhook_id, tenant_id from webhook_told order by webhook_id) told
-  where not exists (
-    select 1 from graphile_worker._private_jobs j
-    where j.key = ('webhook.deliver:' || webhook_id) and (j.attempts < j.max_attempts or j.locked_at is not null))
-)
-select id, kind, (select count(*) from webhook_enqueued) , (select count(*) from chat_enqueued) , (select count(*) from hidden_purge)
-, (select count(*) from rung)
-, (select count(*) from enqueued) from ended;
-
 -- when: a chat's turn: failed, and is kept
 -- when: a chat's turn: canceled, and is kept
 -- when: a chat's turn: canceled before it answered, and is kept
--- parameters: $1 text turn_…, $2 text turn_…, $3 integer, $4 text[], $5 text, $6 json, $7 bigint, $8 bigint,
---   $9 integer, $10 boolean, $11 json, $12 timestamp with time zone, $13 integer, $14 json, $15 json, $16 json,
---   $17 integer, $18 text, $19 integer, $20 text, $21 integer, $22 double precision, $23 text, $24 text,
---   $25 text mev_…, $26 text, $27 text, $28 boolean, $29 integer, $30 integer, $31 bigint, $32 text cd_…, $33 json,
---   $34 integer, $35 integer, $36 text, $37 integer
--- plan: home: turns by turns_pkey, sessions by sessions_pkey, locks them
--- plan: was: turns by turns_pkey, locks them
--- plan: ended: turns by turns_pkey, updates turns
--- plan: joined: messages by messages_pkey, inserts messages
--- plan: session: sessions by sessions_pkey, updates sessions
--- plan: used: inserts usage
--- plan: billed: merchant_connections by merchant_connections_current, tenants by tenants_pkey, merchant_bindings by merchant_bindings_pkey, agent_versions by agent_versions_pkey, providers by providers_pkey, inserts merchant_events
--- plan: enqueued: _private_jobs by jobs_key_key1
--- plan: spent: tenants by tenants_pkey, updates tenants
--- plan: chat: chat_threads by chat_threads_session, chat_connections by chat_connections_pkey
--- plan: chat_reply: inserts chat_deliveries
--- plan: webhook_told: webhooks by webhooks_enabled, inserts webhook_deliveries
--- plan: webhook_enqueued: _private_jobs by jobs_key_key1
-with /* turn.end */
-home as materialized (
-  select s.id, s.line from turns t join sessions s on s.id = t.session_id where t.id = $1 for no key update of s
-), was as materialized (
-  select id, continuation_id as leg, status as before from turns
-  where id = $2 and attempt = $3 and status = any($4)
-  and (select count(*) from home) >= 0
-  for no key update
-), ended as (
-  update turns t set status = $5, error = $6,
-  finished_at = now(), run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint,
-  input_tokens = input_tokens + $7, output_tokens = output_tokens + $8,
-  model_calls = model_calls + $9, usage_estimated = usage_estimated or $10 , steps = $11, first_text_at = coalesce(first_text_at, $12), relay_events = $13, last_chunk = $14, answer = $15
-  from was where t.id = was.id
-  returning t.*, was.leg, was.before
-)
-, joined as (
-  insert into messages (session_id, seq, id, role, turn_id, content)
-  select e.session_id, coalesce((select max(seq) from messages where session_id = e.session_id), 0) + n.place,
-  n.message ->> 'id', n.message ->> 'role', e.id, n.message
-  from ended e cross join json_array_elements($16) with ordinality as n (message, place)
-  where e.session_id is not null
-)
-, session as (
-  update sessions s set message_count = message_count + $17 , bytes = s.bytes + octet_length($18::text) - $19::int - 1 + (coalesce(pg_column_size(e.input), 0) + 2 * pg_column_size(e.metadata)
-    + coalesce(pg_column_size(e.response_format), 0) + coalesce(pg_column_size(e.caller_options), 0))
-  , visible = true
-  , updated_at = now()
-  , last_message_preview = $20
-  from ended e where s.id = e.session_id
-  returning s.id, s.tenant_id, e.first_of_hidden_session and not s.visible and s.deleted_at is not null as is_useless
-) , hidden_purge as (
-  select (graphile_worker.add_job('session.purge', json_build_object( 'sessionId', id , 'tenantId', tenant_id), max_attempts => $21, job_key => 'session.purge:' || id
-      , run_at => now() + make_interval(secs => $22))).id
-  from session where is_useless
-)
-, used as (
-  insert into usage (turn_id, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens, estimated, duration_ms, metadata, day)
-  select id, tenant_id, agent_id, coalesce(session_id, ''), user_id, $23::text, $24::text,
-  input_tokens, output_tokens, usage_estimated, run_ms, metadata, (now() at time zone 'UTC')::date
-  from ended
-) ,
-billed as (
-  insert into merchant_events (id, place, tenant_id, connection_id, provider, turn_id, user_id, customer_id, agent_id, session_id,
-    model, model_provider, input_tokens, output_tokens, turn_status, started_at, status)
-  select $25, 0, e.tenant_id, c.id, c.provider, e.id, e.user_id, b.customer_id, e.agent_id,
-  coalesce(e.session_id, ''), coalesce($26::text, v.config ->> 'model'), coalesce($27::text, p.provider_type),
-  e.input_tokens, e.output_tokens, e.status, e.accepted_at,
-  case when not $28::boolean then 'incomplete' when b.customer_id is null then 'unmapped' else 'pending' end
-  from ended e
-  join tenants t on t.id = e.tenant_id and t.monetization
-  join merchant_connections c on c.tenant_id = e.tenant_id and c.retired_at is null
-  left join merchant_bindings b on b.connection_id = c.id and b.user_id = e.user_id
-  left join agent_versions v on v.agent_id = e.agent_id and v.version = e.agent_version
-  left join providers p on p.id = v.provider_id
-  on conflict (turn_id, place) do nothing
-  returning connection_id, tenant_id, status
-), enqueued as (
-  select (graphile_worker.add_job('merchant.deliver', json_build_object( 'connectionId', connection_id , 'tenantId', tenant_id), max_attempts => $29, job_key => 'merchant.deliver:' || connection_id
-  )).id from billed
-  where status = 'pending' and not exists (
-    select 1 from graphile_worker._private_jobs j
-    where j.key = ('merchant.deliver:' || connection_id) and (j.attempts < j.max_attempts or j.locked_at is not null))
-)
-, rung as (
-  select (graphile_worker.add_job('session.next', json_build_object( 'sessionId', home.id , 'tenantId', e.tenant_id), max_attempts => $30, job_key => 'session.next:' || home.id
-  )).id
-  from home join ended e on e.session_id = home.id where home.line > 0 and e.before <> 'enqueued'
-)
-, spent as (
-  update tenants t set usage_credit = usage_credit - $31::bigint
-  from "ended" moved where t.id = moved.tenant_id and usage_credit is not null
-  returning usage_credit
-)
-,
-chat as (
-  select th.id as thread_id, c.id as connection_id, c.tenant_id, c.credential_version, e.kind = 'chat' as speaks,
-  e.before = 'enqueued' as refused, e.session_id, e.assistant_message_id
-  from ended e join chat_threads th on th.session_id = e.session_id join chat_connections c on c.id = th.connection_id
-) , chat_reply as (
-  insert into chat_deliveries (id, tenant_id, connection_id, thread_id, kind, credential_version, session_id, message_id, parts, upto_part)
-  select $32, tenant_id, connection_id, thread_id, 'reply', credential_version, session_id,
-  assistant_message_id, $33, $34::int
-  from chat where speaks
-) , chat_enqueued as (
-  select (graphile_worker.add_job('chat.deliver', json_build_object( 'threadId', thread_id , 'tenantId', tenant_id), max_attempts => $35, job_key => 'chat.deliver:' || thread_id
-  )).id as job from chat where speaks
-), webhook_told as (
-  insert into webhook_deliveries (id, webhook_id, tenant_id, type, ids, event_status)
-  select $36::text || right(replace(gen_random_uuid()::text, '-', ''), 15), w.id, told.tenant_id, told.type, told.ids, told.status
-  from ( select 'turn.ended'::text as type, e.tenant_id as tenant_id, json_build_object( 'turnId', e.id , 'agentId', e.agent_id , 'sessionId', e.session_id) as ids, e.status as status from ended e) told join webhooks w on w.tenant_id = told.tenant_id and w.enabled and told.type = any(w.events)
-  returning webhook_id, tenant_id
-), webhook_enqueued as (
-  select (graphile_worker.add_job('webhook.deliver', json_build_object( 'webhookId', webhook_id , 'tenantId', tenant_id), max_attempts => $37, job_key => 'webhook.deliver:' || webhook_id
-  )).id from (select distinct webhook_id, tenant_id from webhook_told order by webhook_id) told
-  where not exists (
-    select 1 from graphile_worker._private_jobs j
-    where j.key = ('webhook.deliver:' || webhook_id) and (j.attempts < j.max_attempts or j.locked_at is not null))
-)
-select id, kind, (select count(*) from webhook_enqueued) , (select count(*) from chat_enqueued) , (select count(*) from hidden_purge)
-, (select count(*) from rung)
-, (select count(*) from enqueued) from ended;
-
--- when: several turns of a session at once, of which nobody is told
--- parameters: $1 text[], $2 text[], $3 text[], $4 text[], $5 text[], $6 text[], $7 text[], $8 text[], $9 text[],
---   $10 text[], $11 text[], $12 text[], $13 text[], $14 text[], $15 text[], $16 text[], $17 text[], $18 text[],
---   $19 bigint
--- plan: home: sessions by sessions_pkey, locks them
--- plan: was: webhooks by webhooks_enabled, tenants by tenants_pkey, turns by turns_pkey, locks them
--- plan: ended: turns by turns_pkey, updates turns
--- plan: joined: messages by messages_pkey, inserts messages
--- plan: session: sessions by sessions_pkey, updates sessions
--- plan: used: inserts usage
--- plan: owed: tenants by tenants_pkey, locks them
--- plan: spent: tenants by tenants_pkey, updates tenants
-with /* turn.end */
-asked as materialized (
-  select turn_id, session_id, attempt::int, new_relay_events::int, new_last_chunk::json, new_input_tokens::bigint,
-  new_output_tokens::bigint, new_model_calls::int, new_estimated::boolean, new_steps::json,
-  new_first_text_at::timestamptz, new_messages::json, new_message_count::int, new_preview, new_provider, new_provider_type, new_model, new_event_id
-  from unnest($1::text[], $2::text[], $3::text[],
-    $4::text[], $5::text[],
-    $6::text[], $7::text[],
-    $8::text[], $9::text[],
-    $10::text[],
-    $11::text[],
-    $12::text[], $13::text[],
-    $14::text[], $15::text[],
-    $16::text[], $17::text[],
-    $18::text[])
-  as t(turn_id, session_id, attempt, new_relay_events, new_last_chunk, new_input_tokens, new_output_tokens,
-    new_model_calls, new_estimated, new_steps, new_first_text_at, new_messages, new_message_count, new_preview, new_provider,
-    new_provider_type, new_model, new_event_id)
-  limit $19
-), home as materialized (
-  select s.id, s.line from (select distinct session_id from asked order by session_id) a
-  cross join lateral (select id, line from sessions where id = a.session_id for no key update skip locked) s
-), was as materialized (
-  select asked.*, t.id, t.leg, t.before from home join asked on asked.session_id = home.id
-  cross join lateral (
-    select id, continuation_id as leg, status as before from turns
-    where id = asked.turn_id and attempt = asked.attempt and (status || '') = 'running'
-    and continuation_id is null and cancel_requested_at is null
-    and home.line = 0 and not (select (n.monetization or exists (select 1 from webhooks where tenant_id = n.id and enabled)) from tenants n where n.id = turns.tenant_id)
-    for no key update skip locked
-  ) t
-), ended as (
-  update turns t set status = 'succeeded', error = null, finished_at = now(), run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint,
-  input_tokens = input_tokens + new_input_tokens, output_tokens = output_tokens + new_output_tokens,
-  model_calls = model_calls + new_model_calls, usage_estimated = usage_estimated or new_estimated,
-  steps = new_steps, first_text_at = coalesce(first_text_at, new_first_text_at), relay_events = new_relay_events,
-  last_chunk = new_last_chunk, answer = null
-  from was where t.id = was.id
-  returning t.*, was.leg, was.before, was.new_messages, was.new_message_count, was.new_preview, was.new_provider,
-  was.new_provider_type, was.new_model, was.new_event_id, was.new_input_tokens, was.new_output_tokens
-) , joined as (
-  insert into messages (session_id, seq, id, role, turn_id, content)
-  select e.session_id, coalesce((select max(seq) from messages where session_id = e.session_id), 0) + n.place,
-  n.message ->> 'id', n.message ->> 'role', e.id, n.message
-  from ended e cross join json_array_elements(new_messages) with ordinality as n (message, place)
-  where e.session_id is not null
-) , session as (
-  update sessions s set message_count = message_count + new_message_count , bytes = s.bytes + octet_length(new_messages::text) - new_message_count::int - 1 + (coalesce(pg_column_size(e.input), 0) + 2 * pg_column_size(e.metadata)
-    + coalesce(pg_column_size(e.response_format), 0) + coalesce(pg_column_size(e.caller_options), 0))
-  , visible = true
-  , updated_at = now()
-  , last_message_preview = new_preview
-  from ended e where s.id = e.session_id
-  returning s.id, s.tenant_id, e.first_of_hidden_session and not s.visible and s.deleted_at is not null as is_useless
-) ,
-used as (
-  insert into usage (turn_id, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens, estimated, duration_ms, metadata, day)
-  select id, tenant_id, agent_id, coalesce(session_id, ''), user_id, new_provider, new_model,
-  input_tokens, output_tokens, usage_estimated, run_ms, metadata, (now() at time zone 'UTC')::date
-  from ended
-) , owed as materialized (
-  select t.id, o.tokens from (
-    select tenant_id, sum(new_input_tokens + new_output_tokens)::bigint as tokens from ended group by tenant_id order by tenant_id
-  ) o cross join lateral (
-    select id from tenants where id = o.tenant_id and usage_credit is not null for no key update
-  ) t
-), spent as (
-  update tenants t set usage_credit = usage_credit - owed.tokens from owed where t.id = owed.id
-)
-select id, kind from ended;
-
--- when: several turns of a session at once, of which nobody is told
--- when: several turns of a session at once, and somebody is told
--- parameters: $1 text[], $2 text[], $3 text[], $4 text[], $5 text[], $6 text[], $7 text[], $8 text[], $9 text[],
---   $10 text[], $11 text[], $12 text[], $13 text[], $14 text[], $15 text[], $16 text[], $17 text[], $18 text[],
---   $19 bigint, $20 boolean, $21 integer, $22 integer, $23 text, $24 integer
--- plan: home: sessions by sessions_pkey, locks them
--- plan: was: turns by turns_pkey, locks them
--- plan: ended: turns by turns_pkey, updates turns
--- plan: joined: messages by messages_pkey, inserts messages
--- plan: session: sessions by sessions_pkey, updates sessions
--- plan: used: inserts usage
--- plan: billed: merchant_connections by merchant_connections_current, tenants by tenants_pkey, merchant_bindings by merchant_bindings_pkey, agent_versions by agent_versions_pkey, providers by providers_pkey, inserts merchant_events
--- plan: enqueued: _private_jobs by jobs_key_key1
--- plan: owed: tenants by tenants_pkey, locks them
--- plan: spent: tenants by tenants_pkey, updates tenants
--- plan: webhook_told: webhooks by webhooks_enabled, inserts webhook_deliveries
--- plan: webhook_enqueued: _private_jobs by jobs_key_key1
-with /* turn.end */
-asked as materialized (
-  select turn_id, session_id, attempt::int, new_relay_events::int, new_last_chunk::json, new_input_tokens::bigint,
-  new_output_tokens::bigint, new_model_calls::int, new_estimated::boolean, new_steps::json,
-  new_first_text_at::timestamptz, new_messages::json, new_message_count::int, new_preview, new_provider, new_provider_type, new_model, new_event_id
-  from unnest($1::text[], $2::text[], $3::text[],
-    $4::text[], $5::text[],
-    $6::text[], $7::text[],
-    $8::text[], $9::text[],
-    $10::text[],
-    $11::text[],
-    $12::text[], $13::text[],
-    $14::text[], $15::text[],
-    $16::text[], $17::text[],
-    $18::text[])
-  as t(turn_id, session_id, attempt, new_relay_events, new_last_chunk, new_input_tokens, new_output_tokens,
-    new_model_calls, new_estimated, new_steps, new_first_text_at, new_messages, new_message_count, new_preview, new_provider,
-    new_provider_type, new_model, new_event_id)
-  limit $19
-), home as materialized (
-  select s.id, s.line from (select distinct session_id from asked order by session_id) a
-  cross join lateral (select id, line from sessions where id = a.session_id for no key update skip locked) s
-), was as materialized (
-  select asked.*, t.id, t.leg, t.before from home join asked on asked.session_id = home.id
-  cross join lateral (
-    select id, continuation_id as leg, status as before from turns
-    where id = asked.turn_id and attempt = asked.attempt and (status || '') = 'running'
-    and continuation_id is null and cancel_requested_at is null
-    for no key update skip locked
-  ) t
-), ended as (
-  update turns t set status = 'succeeded', error = null, finished_at = now(), run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint,
-  input_tokens = input_tokens + new_input_tokens, output_tokens = output_tokens + new_output_tokens,
-  model_calls = model_calls + new_model_calls, usage_estimated = usage_estimated or new_estimated,
-  steps = new_steps, first_text_at = coalesce(first_text_at, new_first_text_at), relay_events = new_relay_events,
-  last_chunk = new_last_chunk, answer = null
-  from was where t.id = was.id
-  returning t.*, was.leg, was.before, was.new_messages, was.new_message_count, was.new_preview, was.new_provider,
-  was.new_provider_type, was.new_model, was.new_event_id, was.new_input_tokens, was.new_output_tokens
-)
-, joined as (
-  insert into messages (session_id, seq, id, role, turn_id, content)
-  select e.session_id, coalesce((select max(seq) from messages where session_id = e.session_id), 0) + n.place,
-  n.message ->> 'id', n.message ->> 'role', e.id, n.message
-  from ended e cross join json_array_elements(new_messages) with ordinality as n (message, place)
-  where e.session_id is not null
-)
-, session as (
-  update sessions s set message_count = message_count + new_message_count , bytes = s.bytes + octet_length(new_messages::text) - new_message_count::int - 1 + (coalesce(pg_column_size(e.input), 0) + 2 * pg_column_size(e.metadata)
-    + coalesce(pg_column_size(e.response_format), 0) + coalesce(pg_column_size(e.caller_options), 0))
-  , visible = true
-  , updated_at = now()
-  , last_message_preview = new_preview
-  from ended e where s.id = e.session_id
-  returning s.id, s.tenant_id, e.first_of_hidden_session and not s.visible and s.deleted_at is not null as is_useless
-)
-, used as (
-  insert into usage (turn_id, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens, estimated, duration_ms, metadata, day)
-  select id, tenant_id, agent_id, coalesce(session_id, ''), user_id, new_provider, new_model,
-  input_tokens, output_tokens, usage_estimated, run_ms, metadata, (now() at time zone 'UTC')::date
-  from ended
-) ,
-billed as (
-  insert into merchant_events (id, place, tenant_id, connection_id, provider, turn_id, user_id, customer_id, agent_id, session_id,
-    model, model_provider, input_tokens, output_tokens, turn_status, started_at, status)
-  select new_event_id, 0, e.tenant_id, c.id, c.provider, e.id, e.user_id, b.customer_id, e.agent_id,
-  coalesce(e.session_id, ''), coalesce(new_model, v.config ->> 'model'), coalesce(new_provider_type, p.provider_type),
-  e.input_tokens, e.output_tokens, e.status, e.accepted_at,
-  case when not $20::boolean then 'incomplete' when b.customer_id is null then 'unmapped' else 'pending' end
-  from ended e
-  join tenants t on t.id = e.tenant_id and t.monetization
-  join merchant_connections c on c.tenant_id = e.tenant_id and c.retired_at is null
-  left join merchant_bindings b on b.connection_id = c.id and b.user_id = e.user_id
-  left join agent_versions v on v.agent_id = e.agent_id and v.version = e.agent_version
-  left join providers p on p.id = v.provider_id
-  on conflict (turn_id, place) do nothing
-  returning connection_id, tenant_id, status
-), enqueued as (
-  select (graphile_worker.add_job('merchant.deliver', json_build_object( 'connectionId', connection_id , 'tenantId', tenant_id), max_attempts => $21, job_key => 'merchant.deliver:' || connection_id
-  )).id from billed
-  where status = 'pending' and not exists (
-    select 1 from graphile_worker._private_jobs j
-    where j.key = ('merchant.deliver:' || connection_id) and (j.attempts < j.max_attempts or j.locked_at is not null))
-)
-, rung as (
-  select (graphile_worker.add_job('session.next', json_build_object( 'sessionId', home.id , 'tenantId', e.tenant_id), max_attempts => $22, job_key => 'session.next:' || home.id
-  )).id
-  from home join ended e on e.session_id = home.id where home.line > 0 and e.before <> 'enqueued'
-)
-, owed as materialized (
-  select t.id, o.tokens from (
-    select tenant_id, sum(new_input_tokens + new_output_tokens)::bigint as tokens from ended group by tenant_id order by tenant_id
-  ) o cross join lateral (
-    select id from tenants where id = o.tenant_id and usage_credit is not null for no key update
-  ) t
-), spent as (
-  update tenants t set usage_credit = usage_credit - owed.tokens from owed where t.id = owed.id
-)
-, webhook_told as (
-  insert into webhook_deliveries (id, webhook_id, tenant_id, type, ids, event_status)
-  select $23::text || right(replace(gen_random_uuid()::text, '-', ''), 15), w.id, told.tenant_id, told.type, told.ids, told.status
-  from ( select 'turn.ended'::text as type, e.tenant_id as tenant_id, json_build_object( 'turnId', e.id , 'agentId', e.agent_id , 'sessionId', e.session_id) as ids, e.status as status from ended e) told join webhooks w on w.tenant_id = told.tenant_id and w.enabled and told.type = any(w.events)
-  returning webhook_id, tenant_id
-), webhook_enqueued as (
-  select (graphile_worker.add_job('webhook.deliver', json_build_object( 'webhookId', webhook_id , 'tenantId', tenant_id), max_attempts => $24, job_key => 'webhook.deliver:' || webhook_id
-  )).id from (select distinct webhook_id, tenant_id from webhook_told order by webhook_id) told
-  where not exists (
-    select 1 from graphile_worker._private_jobs j
-    where j.key = ('webhook.deliver:' || webhook_id) and (j.attempts < j.max_attempts or j.locked_at is not null))
-)
-select id, kind, (select count(*) from webhook_enqueued)
-, (select count(*) from rung)
-, (select count(*) from enqueued) from ended;
-
+-- when: several turns of sessions at once
 -- when: a turn that no worker has, enqueued or queued or waiting: failed
--- parameters: $1 text turn_…, $2 text turn_…, $3 integer, $4 text[], $5 text, $6 json, $7 bigint, $8 bigint,
---   $9 integer, $10 boolean, $11 integer, $12 json, $13 json, $14 integer, $15 integer, $16 double precision,
---   $17 text, $18 integer, $19 json, $20 json, $21 json, $22 text, $23 text, $24 text, $25 text, $26 json,
---   $27 boolean, $28 text[], $29 boolean, $30 integer, $31 integer, $32 text cd_…, $33 json, $34 json, $35 integer,
---   $36 integer, $37 text, $38 integer
--- plan: home: turns by turns_pkey, sessions by sessions_pkey, locks them
--- plan: was: turns by turns_pkey, locks them
--- plan: ended: turns by turns_pkey, updates turns
--- plan: forgotten: turn_checkpoints by turn_checkpoints_pkey, deletes turn_checkpoints
--- plan: session: sessions by sessions_pkey, turns by turns_one_active, messages by messages_id, turns by turns_session, updates sessions
--- plan: left_off: continuations by continuations_pkey, updates continuations
--- plan: dropped: approvals by approvals_pending, updates approvals
--- plan: given_up: client_calls by client_calls_pending, updates client_calls
--- plan: used: inserts usage
--- plan: ran: task_runs by task_runs_turn, updates task_runs
--- plan: billed: merchant_connections by merchant_connections_current, tenants by tenants_pkey, merchant_bindings by merchant_bindings_pkey, agent_versions by agent_versions_pkey, providers by providers_pkey, inserts merchant_events
--- plan: enqueued: _private_jobs by jobs_key_key1
--- plan: chat: chat_threads by chat_threads_session, chat_connections by chat_connections_pkey
--- plan: chat_reply: inserts chat_deliveries
--- plan: webhook_told: webhooks by webhooks_enabled, inserts webhook_deliveries
--- plan: webhook_enqueued: _private_jobs by jobs_key_key1
-with /* turn.end */
-home as materialized (
-  select s.id, s.line from turns t join sessions s on s.id = t.session_id where t.id = $1 for no key update of s
-), was as materialized (
-  select id, continuation_id as leg, status as before from turns
-  where id = $2 and attempt = $3 and status = any($4)
-  and (select count(*) from home) >= 0
-  for no key update
-), ended as (
-  update turns t set status = $5, error = $6,
-  finished_at = now(), run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint,
-  input_tokens = input_tokens + $7, output_tokens = output_tokens + $8,
-  model_calls = model_calls + $9, usage_estimated = usage_estimated or $10 , relay_events = case when was.leg is null then $11::int else relay_events end,
-  last_chunk = case when was.leg is null then $12::json else last_chunk end, answer = $13
-  from was where t.id = was.id
-  returning t.*, was.leg, was.before
-), forgotten as (delete from turn_checkpoints k using ended e where k.turn_id = e.id)
-, session as (
-  update sessions s set message_count = message_count + $14 , bytes = (select coalesce(sum(m.bytes), 0) from messages m where m.session_id = s.id)
-  + (select coalesce(sum((coalesce(pg_column_size(t.input), 0) + 2 * pg_column_size(t.metadata)
-          + coalesce(pg_column_size(t.response_format), 0) + coalesce(pg_column_size(t.caller_options), 0))), 0) from turns t
-    where t.session_id = s.id and t.status in ('succeeded', 'failed', 'canceled')) + (coalesce(pg_column_size(e.input), 0) + 2 * pg_column_size(e.metadata)
-    + coalesce(pg_column_size(e.response_format), 0) + coalesce(pg_column_size(e.caller_options), 0))
-  , deleted_at = case when e.first_of_hidden_session and not visible and s.line = case when e.before = 'enqueued' then 1 else 0 end and not exists (
-    select 1 from turns o where o.session_id = s.id and o.id <> e.id and o.status in ('queued', 'running', 'waiting')) then now() else deleted_at end
-  , line = s.line - case when e.before = 'enqueued' then 1 else 0 end
-  from ended e where s.id = e.session_id
-  returning s.id, s.tenant_id, e.first_of_hidden_session and not s.visible and s.deleted_at is not null as is_useless
-) , hidden_purge as (
-  select (graphile_worker.add_job('session.purge', json_build_object( 'sessionId', id , 'tenantId', tenant_id), max_attempts => $15, job_key => 'session.purge:' || id
-      , run_at => now() + make_interval(secs => $16))).id
-  from session where is_useless
-)
-, left_off as (
-  update continuations c set status = $17, finished_at = now(),
-  relay_events = $18, last_chunk = $19,
-  error = $20
-  from ended e where c.id = e.leg
-) , dropped as (
-  update approvals a set status = 'denied', decided_at = now(), decided_by = $21, reason = 'The turn ended before this was decided.'
-  from ended e where e.leg is not null and a.continuation_id = e.leg and a.status = 'pending'
-), given_up as (
-  update client_calls c set status = 'failed', settled_at = now()
-  from ended e where e.leg is not null and c.continuation_id = e.leg and c.status = 'pending'
-)
-, booked as (
-  select e.id, e.tenant_id, e.agent_id, e.agent_version, e.session_id, e.user_id, e.status, e.accepted_at, e.metadata, e.run_ms, models.*
-  from ended e cross join lateral (
-    select (row_number() over (order by first) - 1)::smallint as place, used_provider, used_type, used_model,
-    input_tokens, output_tokens, estimated
-    from (
-      select 0 as first, $22::text as used_provider, $23::text as used_type, $24::text as used_model,
-      e.input_tokens - coalesce(sum((o ->> 'inputTokens')::bigint), 0) as input_tokens,
-      e.output_tokens - coalesce(sum((o ->> 'outputTokens')::bigint), 0) as output_tokens, e.usage_estimated as estimated
-      from jsonb_array_elements(e.model_usage) o
-      union all
-      select min(place), o ->> 'provider', o ->> 'providerType', o ->> 'model',
-      sum((o ->> 'inputTokens')::bigint), sum((o ->> 'outputTokens')::bigint), bool_or((o ->> 'estimated')::boolean)
-      from jsonb_array_elements(e.model_usage) with ordinality as others (o, place)
-      group by 2, 3, 4
-    ) each_model
-    where first > 0 or e.model_usage is null or input_tokens + output_tokens > 0
-  ) models
-), used as (
-  insert into usage (turn_id, place, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens, estimated, duration_ms, metadata, day)
-  select id, place, tenant_id, agent_id, coalesce(session_id, ''), user_id, used_provider, used_model,
-  input_tokens, output_tokens, estimated, case when place = 0 then run_ms else 0 end, metadata, (now() at time zone 'UTC')::date
-  from booked
-) , ran as (
-  update task_runs r set finished_at = now(), updated_at = now(), (status, error, canceled_at) = (
-    select case when canceled then 'canceled' else $25 end,
-    case when not canceled then $26::json end, case when canceled then now() end
-    from (select r.cancel_requested_at is not null or $27) as asked (canceled))
-  from ended e where e.kind = 'task' and r.turn_id = e.id and r.status = 'running'
-  returning r.*
-),
-billed as (
-  insert into merchant_events (id, place, tenant_id, connection_id, provider, turn_id, user_id, customer_id, agent_id, session_id,
-    model, model_provider, input_tokens, output_tokens, turn_status, started_at, status)
-  select ($28::text[])[e.place + 1], e.place, e.tenant_id, c.id, c.provider, e.id, e.user_id, b.customer_id, e.agent_id,
-  coalesce(e.session_id, ''), coalesce(e.used_model, v.config ->> 'model'), coalesce(e.used_type, p.provider_type),
-  e.input_tokens, e.output_tokens, e.status, e.accepted_at,
-  case when not $29::boolean then 'incomplete' when b.customer_id is null then 'unmapped' else 'pending' end
-  from booked e
-  join tenants t on t.id = e.tenant_id and t.monetization
-  join merchant_connections c on c.tenant_id = e.tenant_id and c.retired_at is null
-  left join merchant_bindings b on b.connection_id = c.id and b.user_id = e.user_id
-  left join agent_versions v on v.agent_id = e.agent_id and v.version = e.agent_version
-  left join providers p on p.id = v.provider_id
-  on conflict (turn_id, place) do nothing
-  returning connection_id, tenant_id, status
-), enqueued as (
-  select (graphile_worker.add_job('merchant.deliver', json_build_object( 'connectionId', connection_id , 'tenantId', tenant_id), max_attempts => $30, job_key => 'merchant.deliver:' || connection_id
-  )).id from billed
-  where status = 'pending' and not exists (
-    select 1 from graphile_worker._private_jobs j
-    where j.key = ('merchant.deliver:' || connection_id) and (j.attempts < j.max_attempts or j.locked_at is not null))
-)
-, rung as (
-  select (graphile_worker.add_job('session.next', json_build_object( 'sessionId', home.id , 'tenantId', e.tenant_id), max_attempts => $31, job_key => 'session.next:' || home.id
-  )).id
-  from home join ended e on e.session_id = home.id where home.line > 0 and e.before <> 'enqueued'
-)
-,
-chat as (
-  select th.id as thread_id, c.id as connection_id, c.tenant_id, c.credential_version, e.kind = 'chat' as speaks,
-  e.before = 'enqueued' as refused, e.session_id, e.assistant_message_id
-  from ended e join chat_threads th on th.session_id = e.session_id join chat_connections c on c.id = th.connection_id
-) , chat_reply as (
-  insert into chat_deliveries (id, tenant_id, connection_id, thread_id, kind, credential_version, session_id, message_id, parts, upto_part)
-  select $32, tenant_id, connection_id, thread_id, 'reply', credential_version, session_id,
-  assistant_message_id, case when refused then $33::json else $34::json end, $35::int
-  from chat where speaks
-) , chat_enqueued as (
-  select (graphile_worker.add_job('chat.deliver', json_build_object( 'threadId', thread_id , 'tenantId', tenant_id), max_attempts => $36, job_key => 'chat.deliver:' || thread_id
-  )).id as job from chat where speaks
-), webhook_told as (
-  insert into webhook_deliveries (id, webhook_id, tenant_id, type, ids, event_status)
-  select $37::text || right(replace(gen_random_uuid()::text, '-', ''), 15), w.id, told.tenant_id, told.type, told.ids, told.status
-  from ( select 'turn.ended'::text as type, e.tenant_id as tenant_id, json_build_object( 'turnId', e.id , 'agentId', e.agent_id , 'sessionId', e.session_id) as ids, e.status as status from ended e union all select 'run.ended'::text as type, r.tenant_id as tenant_id, json_build_object( 'runId', r.id , 'taskId', r.task_id , 'agentId', r.agent_id , 'sessionId', r.session_id , 'turnId', r.turn_id) as ids, r.status as status from "ran" r) told join webhooks w on w.tenant_id = told.tenant_id and w.enabled and told.type = any(w.events)
-  returning webhook_id, tenant_id
-), webhook_enqueued as (
-  select (graphile_worker.add_job('webhook.deliver', json_build_object( 'webhookId', webhook_id , 'tenantId', tenant_id), max_attempts => $38, job_key => 'webhook.deliver:' || webhook_id
-  )).id from (select distinct webhook_id, tenant_id from webhook_told order by webhook_id) told
-  where not exists (
-    select 1 from graphile_worker._private_jobs j
-    where j.key = ('webhook.deliver:' || webhook_id) and (j.attempts < j.max_attempts or j.locked_at is not null))
-)
-select id, kind, (select count(*) from webhook_enqueued) , (select count(*) from chat_enqueued) , (select count(*) from hidden_purge)
-, (select count(*) from rung)
-, (select count(*) from enqueued) from ended;
-
 -- when: a turn that no worker has, enqueued or queued or waiting: canceled
--- parameters: $1 text turn_…, $2 text turn_…, $3 integer, $4 text[], $5 text, $6 json, $7 bigint, $8 bigint,
---   $9 integer, $10 boolean, $11 integer, $12 json, $13 json, $14 integer, $15 integer, $16 double precision,
---   $17 text, $18 integer, $19 json, $20 json, $21 json, $22 text, $23 text, $24 text, $25 text, $26 json,
---   $27 boolean, $28 text[], $29 boolean, $30 integer, $31 integer, $32 text cd_…, $33 json, $34 integer, $35 integer,
---   $36 text, $37 integer
--- plan: home: turns by turns_pkey, sessions by sessions_pkey, locks them
--- plan: was: turns by turns_pkey, locks them
--- plan: ended: turns by turns_pkey, updates turns
--- plan: forgotten: turn_checkpoints by turn_checkpoints_pkey, deletes turn_checkpoints
--- plan: undone: messages by messages_turn, deletes messages
--- plan: session: sessions by sessions_pkey, turns by turns_one_active, messages by messages_id, turns by turns_session, updates sessions
--- plan: left_off: continuations by continuations_pkey, updates continuations
--- plan: dropped: approvals by approvals_pending, updates approvals
--- plan: given_up: client_calls by client_calls_pending, updates client_calls
--- plan: used: inserts usage
--- plan: ran: task_runs by task_runs_turn, updates task_runs
--- plan: billed: merchant_connections by merchant_connections_current, tenants by tenants_pkey, merchant_bindings by merchant_bindings_pkey, agent_versions by agent_versions_pkey, providers by providers_pkey, inserts merchant_events
--- plan: enqueued: _private_jobs by jobs_key_key1
--- plan: chat: chat_threads by chat_threads_session, chat_connections by chat_connections_pkey
--- plan: chat_reply: inserts chat_deliveries
--- plan: webhook_told: webhooks by webhooks_enabled, inserts webhook_deliveries
--- plan: webhook_enqueued: _private_jobs by jobs_key_key1
-with /* turn.end */
-home as materialized (
-  select s.id, s.line from turns t join sessions s on s.id = t.session_id where t.id = $1 for no key update of s
-), was as materialized (
-  select id, continuation_id as leg, status as before from turns
-  where id = $2 and attempt = $3 and status = any($4)
-  and (select count(*) from home) >= 0
-  for no key update
-), ended as (
-  update turns t set status = $5, error = $6,
-  finished_at = now(), run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint,
-  input_tokens = input_tokens + $7, output_tokens = output_tokens + $8,
-  model_calls = model_calls + $9, usage_estimated = usage_estimated or $10 , relay_events = case when was.leg is null then $11::int else relay_events end,
-  last_chunk = case when was.leg is null then $12::json else last_chunk end, answer = $13
-  from was where t.id = was.id
-  returning t.*, was.leg, was.before
-), forgotten as (delete from turn_checkpoints k using ended e where k.turn_id = e.id)
-, undone as (
-  delete from messages m using ended e where e.leg is not null and m.session_id = e.session_id and m.turn_id = e.id
-  returning m.bytes
-)
-, session as (
-  update sessions s set message_count = message_count + $14 - (select count(*) from undone), bytes = (select coalesce(sum(m.bytes), 0) from messages m where m.session_id = s.id)
-  + (select coalesce(sum((coalesce(pg_column_size(t.input), 0) + 2 * pg_column_size(t.metadata)
-          + coalesce(pg_column_size(t.response_format), 0) + coalesce(pg_column_size(t.caller_options), 0))), 0) from turns t
-    where t.session_id = s.id and t.status in ('succeeded', 'failed', 'canceled')) + (coalesce(pg_column_size(e.input), 0) + 2 * pg_column_size(e.metadata)
-    + coalesce(pg_column_size(e.response_format), 0) + coalesce(pg_column_size(e.caller_options), 0)) - (select coalesce(sum(bytes), 0) from undone)
-  , deleted_at = case when e.first_of_hidden_session and not visible and s.line = case when e.before = 'enqueued' then 1 else 0 end and not exists (
-    select 1 from turns o where o.session_id = s.id and o.id <> e.id and o.status in ('queued', 'running', 'waiting')) then now() else deleted_at end
-  , line = s.line - case when e.before = 'enqueued' then 1 else 0 end
-  from ended e where s.id = e.session_id
-  returning s.id, s.tenant_id, e.first_of_hidden_session and not s.visible and s.deleted_at is not null as is_useless
-) , hidden_purge as (
-  select (graphile_worker.add_job('session.purge', json_build_object( 'sessionId', id , 'tenantId', tenant_id), max_attempts => $15, job_key => 'session.purge:' || id
-      , run_at => now() + make_interval(secs => $16))).id
-  from session where is_useless
-)
-, left_off as (
-  update continuations c set status = $17, finished_at = now(),
-  relay_events = $18, last_chunk = $19,
-  error = $20
-  from ended e where c.id = e.leg
-) , dropped as (
-  update approvals a set status = 'denied', decided_at = now(), decided_by = $21, reason = 'The turn ended before this was decided.'
-  from ended e where e.leg is not null and a.continuation_id = e.leg and a.status = 'pending'
-), given_up as (
-  update client_calls c set status = 'failed', settled_at = now()
-  from ended e where e.leg is not null and c.continuation_id = e.leg and c.status = 'pending'
-)
-, booked as (
-  select e.id, e.tenant_id, e.agent_id, e.agent_version, e.session_id, e.user_id, e.status, e.accepted_at, e.metadata, e.run_ms, models.*
-  from ended e cross join lateral (
-    select (row_number() over (order by first) - 1)::smallint as place, used_provider, used_type, used_model,
-    input_tokens, output_tokens, estimated
-    from (
-      select 0 as first, $22::text as used_provider, $23::text as used_type, $24::text as used_model,
-      e.input_tokens - coalesce(sum((o ->> 'inputTokens')::bigint), 0) as input_tokens,
-      e.output_tokens - coalesce(sum((o ->> 'outputTokens')::bigint), 0) as output_tokens, e.usage_estimated as estimated
-      from jsonb_array_elements(e.model_usage) o
-      union all
-      select min(place), o ->> 'provider', o ->> 'providerType', o ->> 'model',
-      sum((o ->> 'inputTokens')::bigint), sum((o ->> 'outputTokens')::bigint), bool_or((o ->> 'estimated')::boolean)
-      from jsonb_array_elements(e.model_usage) with ordinality as others (o, place)
-      group by 2, 3, 4
-    ) each_model
-    where first > 0 or e.model_usage is null or input_tokens + output_tokens > 0
-  ) models
-), used as (
-  insert into usage (turn_id, place, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens, estimated, duration_ms, metadata, day)
-  select id, place, tenant_id, agent_id, coalesce(session_id, ''), user_id, used_provider, used_model,
-  input_tokens, output_tokens, estimated, case when place = 0 then run_ms else 0 end, metadata, (now() at time zone 'UTC')::date
-  from booked
-) , ran as (
-  update task_runs r set finished_at = now(), updated_at = now(), (status, error, canceled_at) = (
-    select case when canceled then 'canceled' else $25 end,
-    case when not canceled then $26::json end, case when canceled then now() end
-    from (select r.cancel_requested_at is not null or $27) as asked (canceled))
-  from ended e where e.kind = 'task' and r.turn_id = e.id and r.status = 'running'
-  returning r.*
-),
-billed as (
-  insert into merchant_events (id, place, tenant_id, connection_id, provider, turn_id, user_id, customer_id, agent_id, session_id,
-    model, model_provider, input_tokens, output_tokens, turn_status, started_at, status)
-  select ($28::text[])[e.place + 1], e.place, e.tenant_id, c.id, c.provider, e.id, e.user_id, b.customer_id, e.agent_id,
-  coalesce(e.session_id, ''), coalesce(e.used_model, v.config ->> 'model'), coalesce(e.used_type, p.provider_type),
-  e.input_tokens, e.output_tokens, e.status, e.accepted_at,
-  case when not $29::boolean then 'incomplete' when b.customer_id is null then 'unmapped' else 'pending' end
-  from booked e
-  join tenants t on t.id = e.tenant_id and t.monetization
-  join merchant_connections c on c.tenant_id = e.tenant_id and c.retired_at is null
-  left join merchant_bindings b on b.connection_id = c.id and b.user_id = e.user_id
-  left join agent_versions v on v.agent_id = e.agent_id and v.version = e.agent_version
-  left join providers p on p.id = v.provider_id
-  on conflict (turn_id, place) do nothing
-  returning connection_id, tenant_id, status
-), enqueued as (
-  select (graphile_worker.add_job('merchant.deliver', json_build_object( 'connectionId', connection_id , 'tenantId', tenant_id), max_attempts => $30, job_key => 'merchant.deliver:' || connection_id
-  )).id from billed
-  where status = 'pending' and not exists (
-    select 1 from graphile_worker._private_jobs j
-    where j.key = ('merchant.deliver:' || connection_id) and (j.attempts < j.max_attempts or j.locked_at is not null))
-)
-, rung as (
-  select (graphile_worker.add_job('session.next', json_build_object( 'sessionId', home.id , 'tenantId', e.tenant_id), max_attempts => $31, job_key => 'session.next:' || home.id
-  )).id
-  from home join ended e on e.session_id = home.id where home.line > 0 and e.before <> 'enqueued'
-)
-,
-chat as (
-  select th.id as thread_id, c.id as connection_id, c.tenant_id, c.credential_version, e.kind = 'chat' and e.before <> 'enqueued' as speaks,
-  e.before = 'enqueued' as refused, e.session_id, e.assistant_message_id
-  from ended e join chat_threads th on th.session_id = e.session_id join chat_connections c on c.id = th.connection_id
-) , chat_reply as (
-  insert into chat_deliveries (id, tenant_id, connection_id, thread_id, kind, credential_version, session_id, message_id, parts, upto_part)
-  select $32, tenant_id, connection_id, thread_id, 'reply', credential_version, session_id,
-  assistant_message_id, $33, $34::int
-  from chat where speaks
-) , chat_enqueued as (
-  select (graphile_worker.add_job('chat.deliver', json_build_object( 'threadId', thread_id , 'tenantId', tenant_id), max_attempts => $35, job_key => 'chat.deliver:' || thread_id
-  )).id as job from chat where speaks
-), webhook_told as (
-  insert into webhook_deliveries (id, webhook_id, tenant_id, type, ids, event_status)
-  select $36::text || right(replace(gen_random_uuid()::text, '-', ''), 15), w.id, told.tenant_id, told.type, told.ids, told.status
-  from ( select 'turn.ended'::text as type, e.tenant_id as tenant_id, json_build_object( 'turnId', e.id , 'agentId', e.agent_id , 'sessionId', e.session_id) as ids, e.status as status from ended e union all select 'run.ended'::text as type, r.tenant_id as tenant_id, json_build_object( 'runId', r.id , 'taskId', r.task_id , 'agentId', r.agent_id , 'sessionId', r.session_id , 'turnId', r.turn_id) as ids, r.status as status from "ran" r) told join webhooks w on w.tenant_id = told.tenant_id and w.enabled and told.type = any(w.events)
-  returning webhook_id, tenant_id
-), webhook_enqueued as (
-  select (graphile_worker.add_job('webhook.deliver', json_build_object( 'webhookId', webhook_id , 'tenantId', tenant_id), max_attempts => $37, job_key => 'webhook.deliver:' || webhook_id
-  )).id from (select distinct webhook_id, tenant_id from webhook_told order by webhook_id) told
-  where not exists (
-    select 1 from graphile_worker._private_jobs j
-    where j.key = ('webhook.deliver:' || webhook_id) and (j.attempts < j.max_attempts or j.locked_at is not null))
-)
-select id, kind, (select count(*) from webhook_enqueued) , (select count(*) from chat_enqueued) , (select count(*) from hidden_purge)
-, (select count(*) from rung)
-, (select count(*) from enqueued) from ended;
-
 -- when: a turn that no worker has, enqueued or queued or waiting: failed, and is kept
--- parameters: $1 text turn_…, $2 text turn_…, $3 integer, $4 text[], $5 text, $6 json, $7 bigint, $8 bigint,
---   $9 integer, $10 boolean, $11 integer, $12 json, $13 json, $14 json, $15 integer, $16 text, $17 integer, $18 text,
---   $19 integer, $20 double precision, $21 text, $22 integer, $23 json, $24 json, $25 json, $26 text, $27 text,
---   $28 text, $29 text, $30 json, $31 boolean, $32 text[], $33 boolean, $34 integer, $35 integer, $36 text cd_…,
---   $37 json, $38 json, $39 integer, $40 integer, $41 text, $42 integer
--- plan: home: turns by turns_pkey, sessions by sessions_pkey, locks them
--- plan: was: turns by turns_pkey, locks them
--- plan: ended: turns by turns_pkey, updates turns
--- plan: forgotten: turn_checkpoints by turn_checkpoints_pkey, deletes turn_checkpoints
--- plan: cut: messages by messages_pkey, deletes messages
--- plan: outgrown: session_summaries by session_summaries_pkey, deletes session_summaries
--- plan: joined: messages by messages_pkey, inserts messages
--- plan: session: sessions by sessions_pkey, messages by messages_id, turns by turns_session, updates sessions
--- plan: left_off: continuations by continuations_pkey, updates continuations
--- plan: dropped: approvals by approvals_pending, updates approvals
--- plan: given_up: client_calls by client_calls_pending, updates client_calls
--- plan: used: inserts usage
--- plan: ran: task_runs by task_runs_turn, updates task_runs
--- plan: billed: merchant_connections by merchant_connections_current, tenants by tenants_pkey, merchant_bindings by merchant_bindings_pkey, agent_versions by agent_versions_pkey, providers by providers_pkey, inserts merchant_events
--- plan: enqueued: _private_jobs by jobs_key_key1
--- plan: chat: chat_threads by chat_threads_session, chat_connections by chat_connections_pkey
--- plan: chat_reply: inserts chat_deliveries
--- plan: webhook_told: webhooks by webhooks_enabled, inserts webhook_deliveries
--- plan: webhook_enqueued: _private_jobs by jobs_key_key1
-with /* turn.end */
-home as materialized (
-  select s.id, s.line from turns t join sessions s on s.id = t.session_id where t.id = $1 for no key update of s
-), was as materialized (
-  select id, continuation_id as leg, status as before from turns
-  where id = $2 and attempt = $3 and status = any($4)
-  and (select count(*) from home) >= 0
-  for no key update
-), ended as (
-  update turns t set status = $5, error = $6,
-  finished_at = now(), run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint,
-  input_tokens = input_tokens + $7, output_tokens = output_tokens + $8,
-  model_calls = model_calls + $9, usage_estimated = usage_estimated or $10 , relay_events = case when was.leg is null then $11::int else relay_events end,
-  last_chunk = case when was.leg is null then $12::json else last_chunk end, answer = $13
-  from was where t.id = was.id
-  returning t.*, was.leg, was.before
-), forgotten as (delete from turn_checkpoints k using ended e where k.turn_id = e.id)
-, cut as (
-  delete from messages m using ended e
-  where e.keep_seq is not null and m.session_id = e.session_id and m.seq > e.keep_seq
-  returning m.bytes
-), outgrown as (
-  delete from session_summaries z using ended e
-  where e.keep_seq is not null and z.session_id = e.session_id and z.upto_seq > e.keep_seq
-)
-, joined as (
-  insert into messages (session_id, seq, id, role, turn_id, content)
-  select e.session_id, coalesce((select max(seq) from messages where session_id = e.session_id), 0) + n.place,
-  n.message ->> 'id', n.message ->> 'role', e.id, n.message
-  from ended e cross join json_array_elements($14) with ordinality as n (message, place)
-  where e.session_id is not null
-)
-, session as (
-  update sessions s set message_count = message_count + $15 - (select count(*) from cut), bytes = (select coalesce(sum(m.bytes), 0) from messages m where m.session_id = s.id)
-  + (select coalesce(sum((coalesce(pg_column_size(t.input), 0) + 2 * pg_column_size(t.metadata)
-          + coalesce(pg_column_size(t.response_format), 0) + coalesce(pg_column_size(t.caller_options), 0))), 0) from turns t
-    where t.session_id = s.id and t.status in ('succeeded', 'failed', 'canceled')) + octet_length($16::text) - $17::int - 1 + (coalesce(pg_column_size(e.input), 0) + 2 * pg_column_size(e.metadata)
-    + coalesce(pg_column_size(e.response_format), 0) + coalesce(pg_column_size(e.caller_options), 0)) - (select coalesce(sum(bytes), 0) from cut)
-  , visible = true
-  , updated_at = now()
-  , line = s.line - case when e.before = 'enqueued' then 1 else 0 end
-  , last_message_preview = $18
-  from ended e where s.id = e.session_id
-  returning s.id, s.tenant_id, e.first_of_hidden_session and not s.visible and s.deleted_at is not null as is_useless
-) , hidden_purge as (
-  select (graphile_worker.add_job('session.purge', json_build_object( 'sessionId', id , 'tenantId', tenant_id), max_attempts => $19, job_key => 'session.purge:' || id
-      , run_at => now() + make_interval(secs => $20))).id
-  from session where is_useless
-)
-, left_off as (
-  update continuations c set status = $21, finished_at = now(),
-  relay_events = $22, last_chunk = $23,
-  error = $24
-  from ended e where c.id = e.leg
-) , dropped as (
-  update approvals a set status = 'denied', decided_at = now(), decided_by = $25, reason = 'The turn ended before this was decided.'
-  from ended e where e.leg is not null and a.continuation_id = e.leg and a.status = 'pending'
-), given_up as (
-  update client_calls c set status = 'failed', settled_at = now()
-  from ended e where e.leg is not null and c.continuation_id = e.leg and c.status = 'pending'
-)
-, booked as (
-  select e.id, e.tenant_id, e.agent_id, e.agent_version, e.session_id, e.user_id, e.status, e.accepted_at, e.metadata, e.run_ms, models.*
-  from ended e cross join lateral (
-    select (row_number() over (order by first) - 1)::smallint as place, used_provider, used_type, used_model,
-    input_tokens, output_tokens, estimated
-    from (
-      select 0 as first, $26::text as used_provider, $27::text as used_type, $28::text as used_model,
-      e.input_tokens - coalesce(sum((o ->> 'inputTokens')::bigint), 0) as input_tokens,
-      e.output_tokens - coalesce(sum((o ->> 'outputTokens')::bigint), 0) as output_tokens, e.usage_estimated as estimated
-      from jsonb_array_elements(e.model_usage) o
-      union all
-      select min(place), o ->> 'provider', o ->> 'providerType', o ->> 'model',
-      sum((o ->> 'inputTokens')::bigint), sum((o ->> 'outputTokens')::bigint), bool_or((o ->> 'estimated')::boolean)
-      from jsonb_array_elements(e.model_usage) with ordinality as others (o, place)
-      group by 2, 3, 4
-    ) each_model
-    where first > 0 or e.model_usage is null or input_tokens + output_tokens > 0
-  ) models
-), used as (
-  insert into usage (turn_id, place, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens, estimated, duration_ms, metadata, day)
-  select id, place, tenant_id, agent_id, coalesce(session_id, ''), user_id, used_provider, used_model,
-  input_tokens, output_tokens, estimated, case when place = 0 then run_ms else 0 end, metadata, (now() at time zone 'UTC')::date
-  from booked
-) , ran as (
-  update task_runs r set finished_at = now(), updated_at = now(), (status, error, canceled_at) = (
-    select case when canceled then 'canceled' else $29 end,
-    case when not canceled then $30::json end, case when canceled then now() end
-    from (select r.cancel_requested_at is not null or $31) as asked (canceled))
-  from ended e where e.kind = 'task' and r.turn_id = e.id and r.status = 'running'
-  returning r.*
-),
-billed as (
-  insert into merchant_events (id, place, tenant_id, connection_id, provider, turn_id, user_id, customer_id, agent_id, session_id,
-    model, model_provider, input_tokens, output_tokens, turn_status, started_at, status)
-  select ($32::text[])[e.place + 1], e.place, e.tenant_id, c.id, c.provider, e.id, e.user_id, b.customer_id, e.agent_id,
-  coalesce(e.session_id, ''), coalesce(e.used_model, v.config ->> 'model'), coalesce(e.used_type, p.provider_type),
-  e.input_tokens, e.output_tokens, e.status, e.accepted_at,
-  case when not $33::boolean then 'incomplete' when b.customer_id is null then 'unmapped' else 'pending' end
-  from booked e
-  join tenants t on t.id = e.tenant_id and t.monetization
-  join merchant_connections c on c.tenant_id = e.tenant_id and c.retired_at is null
-  left join merchant_bindings b on b.connection_id = c.id and b.user_id = e.user_id
-  left join agent_versions v on v.agent_id = e.agent_id and v.version = e.agent_version
-  left join providers p on p.id = v.provider_id
-  on conflict (turn_id, place) do nothing
-  returning connection_id, tenant_id, status
-), enqueued as (
-  select (graphile_worker.add_job('merchant.deliver', json_build_object( 'connectionId', connection_id , 'tenantId', tenant_id), max_attempts => $34, job_key => 'merchant.deliver:' || connection_id
-  )).id from billed
-  where status = 'pending' and not exists (
-    select 1 from graphile_worker._private_jobs j
-    where j.key = ('merchant.deliver:' || connection_id) and (j.attempts < j.max_attempts or j.locked_at is not null))
-)
-, rung as (
-  select (graphile_worker.add_job('session.next', json_build_object( 'sessionId', home.id , 'tenantId', e.tenant_id), max_attempts => $35, job_key => 'session.next:' || home.id
-  )).id
-  from home join ended e on e.session_id = home.id where home.line > 0 and e.before <> 'enqueued'
-)
-,
-chat as (
-  select th.id as thread_id, c.id as connection_id, c.tenant_id, c.credential_version, e.kind = 'chat' as speaks,
-  e.before = 'enqueued' as refused, e.session_id, e.assistant_message_id
-  from ended e join chat_threads th on th.session_id = e.session_id join chat_connections c on c.id = th.connection_id
-) , chat_reply as (
-  insert into chat_deliveries (id, tenant_id, connection_id, thread_id, kind, credential_version, session_id, message_id, parts, upto_part)
-  select $36, tenant_id, connection_id, thread_id, 'reply', credential_version, session_id,
-  assistant_message_id, case when refused then $37::json else $38::json end, $39::int
-  from chat where speaks
-) , chat_enqueued as (
-  select (graphile_worker.add_job('chat.deliver', json_build_object( 'threadId', thread_id , 'tenantId', tenant_id), max_attempts => $40, job_key => 'chat.deliver:' || thread_id
-  )).id as job from chat where speaks
-), webhook_told as (
-  insert into webhook_deliveries (id, webhook_id, tenant_id, type, ids, event_status)
-  select $41::text || right(replace(gen_random_uuid()::text, '-', ''), 15), w.id, told.tenant_id, told.type, told.ids, told.status
-  from ( select 'turn.ended'::text as type, e.tenant_id as tenant_id, json_build_object( 'turnId', e.id , 'agentId', e.agent_id , 'sessionId', e.session_id) as ids, e.status as status from ended e union all select 'run.ended'::text as type, r.tenant_id as tenant_id, json_build_object( 'runId', r.id , 'taskId', r.task_id , 'agentId', r.agent_id , 'sessionId', r.session_id , 'turnId', r.turn_id) as ids, r.status as status from "ran" r) told join webhooks w on w.tenant_id = told.tenant_id and w.enabled and told.type = any(w.events)
-  returning webhook_id, tenant_id
-), webhook_enqueued as (
-  select (graphile_worker.add_job('webhook.deliver', json_build_object( 'webhookId', webhook_id , 'tenantId', tenant_id), max_attempts => $42, job_key => 'webhook.deliver:' || webhook_id
-  )).id from (select distinct webhook_id, tenant_id from webhook_told order by webhook_id) told
-  where not exists (
-    select 1 from graphile_worker._private_jobs j
-    where j.key = ('webhook.deliver:' || webhook_id) and (j.attempts < j.max_attempts or j.locked_at is not null))
-)
-select id, kind, (select count(*) from webhook_enqueued) , (select count(*) from chat_enqueued) , (select count(*) from hidden_purge)
-, (select count(*) from rung)
-, (select count(*) from enqueued) from ended;
-
 -- when: a turn that no worker has, enqueued or queued or waiting: canceled, and is kept
 -- when: a turn that no worker has, enqueued or queued or waiting: canceled before it answered, and is kept
--- parameters: $1 text turn_…, $2 text turn_…, $3 integer, $4 text[], $5 text, $6 json, $7 bigint, $8 bigint,
---   $9 integer, $10 boolean, $11 integer, $12 json, $13 json, $14 json, $15 integer, $16 text, $17 integer, $18 text,
---   $19 integer, $20 double precision, $21 text, $22 integer, $23 json, $24 json, $25 json, $26 text, $27 text,
---   $28 text, $29 text, $30 json, $31 boolean, $32 text[], $33 boolean, $34 integer, $35 integer, $36 text cd_…,
---   $37 json, $38 integer, $39 integer, $40 text, $41 integer
+-- parameters: $1 text, $2 json, $3 integer, $4 integer, $5 integer, $6 double precision
 -- plan: home: turns by turns_pkey, sessions by sessions_pkey, locks them
--- plan: was: turns by turns_pkey, locks them
+-- plan: was: turns by turns_pkey, continuations by continuations_pkey, locks them
 -- plan: ended: turns by turns_pkey, updates turns
 -- plan: forgotten: turn_checkpoints by turn_checkpoints_pkey, deletes turn_checkpoints
--- plan: cut: messages by messages_pkey, deletes messages
+-- plan: removed: messages by messages_pkey, deletes messages
 -- plan: outgrown: session_summaries by session_summaries_pkey, deletes session_summaries
 -- plan: joined: messages by messages_pkey, inserts messages
--- plan: session: sessions by sessions_pkey, messages by messages_id, turns by turns_session, updates sessions
+-- plan: extended: messages by messages_id, messages by messages_pkey, updates messages
+-- plan: session: sessions by sessions_pkey, turns by turns_one_active, messages by messages_id, updates sessions
 -- plan: left_off: continuations by continuations_pkey, updates continuations
 -- plan: dropped: approvals by approvals_pending, updates approvals
 -- plan: given_up: client_calls by client_calls_pending, updates client_calls
 -- plan: used: inserts usage
--- plan: ran: task_runs by task_runs_turn, updates task_runs
--- plan: billed: merchant_connections by merchant_connections_current, tenants by tenants_pkey, merchant_bindings by merchant_bindings_pkey, agent_versions by agent_versions_pkey, providers by providers_pkey, inserts merchant_events
--- plan: enqueued: _private_jobs by jobs_key_key1
--- plan: chat: chat_threads by chat_threads_session, chat_connections by chat_connections_pkey
--- plan: chat_reply: inserts chat_deliveries
--- plan: webhook_told: webhooks by webhooks_enabled, inserts webhook_deliveries
--- plan: webhook_enqueued: _private_jobs by jobs_key_key1
-with /* turn.end */
-home as materialized (
-  select s.id, s.line from turns t join sessions s on s.id = t.session_id where t.id = $1 for no key update of s
+-- plan: owed: tenants by tenants_pkey, locks them
+-- plan: spent: tenants by tenants_pkey, updates tenants
+-- plan: followed: webhooks by webhooks_enabled, tenants by tenants_pkey
+with /* turn.end */ asked as materialized (
+  select * from json_to_record($1::text::json) as t(turn_id text, session_id text, attempt int, new_relay_events int, new_last_chunk json, new_input_tokens bigint, new_output_tokens bigint, new_model_calls int, new_estimated boolean, new_steps json, new_tools_left_out json, new_first_text_at timestamptz, new_messages json, new_message_count int, new_message_bytes bigint, new_preview text, new_provider text, new_model text, statuses text[], new_status text, new_error json, new_others jsonb, new_usage_lost boolean, new_replaced json, new_replaced_bytes bigint, new_answer json, is_good boolean, cuts boolean, undoes boolean, shows boolean, continuation_id text, said_parts int, approvals json, client_calls json)
+), home as materialized (
+  select s.id, s.line from asked join turns t on t.id = asked.turn_id join sessions s on s.id = t.session_id
+  for no key update of s
 ), was as materialized (
-  select id, continuation_id as leg, status as before from turns
-  where id = $2 and attempt = $3 and status = any($4)
-  and (select count(*) from home) >= 0
-  for no key update
+  select asked.*, t.* from asked cross join lateral (
+    select id, continuation_id as leg, status as before, (select line from home) as home_line,
+    (select said_bytes from continuations c where c.id = turns.continuation_id) as said_bytes
+    from turns
+    where id = asked.turn_id and attempt = asked.attempt and status = any(asked.statuses)
+    and (cancel_requested_at is null or not asked.is_good) and (select count(*) from home) >= 0
+    for no key update
+  ) t
 ), ended as (
-  update turns t set status = $5, error = $6,
-  finished_at = now(), run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint,
-  input_tokens = input_tokens + $7, output_tokens = output_tokens + $8,
-  model_calls = model_calls + $9, usage_estimated = usage_estimated or $10 , relay_events = case when was.leg is null then $11::int else relay_events end,
-  last_chunk = case when was.leg is null then $12::json else last_chunk end, answer = $13
+  update turns t set status = was.new_status, error = was.new_error, finished_at = now(), run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint, input_tokens = input_tokens + was.new_input_tokens,
+  output_tokens = output_tokens + was.new_output_tokens, model_calls = model_calls + was.new_model_calls,
+  usage_estimated = usage_estimated or was.new_estimated, steps = coalesce(was.new_steps, t.steps),
+  tools_left_out = coalesce(was.new_tools_left_out, t.tools_left_out),
+  first_text_at = coalesce(first_text_at, was.new_first_text_at), answer = was.new_answer,
+  model_usage = case when was.new_others is null then model_usage else coalesce(model_usage, '[]') || was.new_others end,
+  relay_events = case when was.leg is null then was.new_relay_events else relay_events end,
+  last_chunk = case when was.leg is null then was.new_last_chunk else last_chunk end, usage_lost = was.new_usage_lost
   from was where t.id = was.id
-  returning t.*, was.leg, was.before
-), forgotten as (delete from turn_checkpoints k using ended e where k.turn_id = e.id)
-, cut as (
-  delete from messages m using ended e
-  where e.keep_seq is not null and m.session_id = e.session_id and m.seq > e.keep_seq
-  returning m.bytes
+  returning t.*, (coalesce(pg_column_size(t.input), 0) + 2 * pg_column_size(t.metadata)
+    + coalesce(pg_column_size(t.response_format), 0) + coalesce(pg_column_size(t.caller_options), 0)) as asked_bytes, was.leg, was.before, was.home_line, was.said_bytes, was.is_good, was.cuts, was.undoes, was.shows, was.said_parts, was.new_messages, was.new_message_count, was.new_message_bytes, was.new_replaced, was.new_replaced_bytes, was.new_preview, was.new_provider, was.new_model, was.new_input_tokens, was.new_output_tokens, was.new_error, was.new_relay_events, was.new_last_chunk, was.approvals, was.client_calls
+), forgotten as (
+  delete from turn_checkpoints k using ended e where k.turn_id = e.id
+), removed as (
+  -- Only an end that removes something has a place after which it does; of any other one nothing is read.
+  delete from messages m using (
+    select *, case when cuts then keep_seq when undoes and leg is not null then 0 end as after_seq from ended
+  ) e
+  where m.session_id = e.session_id and m.seq > e.after_seq and (e.cuts or m.turn_id = e.id)
+  returning case when e.undoes and m.id = e.assistant_message_id then coalesce(e.said_bytes, m.bytes) else m.bytes end as bytes
 ), outgrown as (
   delete from session_summaries z using ended e
-  where e.keep_seq is not null and z.session_id = e.session_id and z.upto_seq > e.keep_seq
-)
-, joined as (
+  where e.cuts and e.keep_seq is not null and z.session_id = e.session_id and z.upto_seq > e.keep_seq
+), joined as (
   insert into messages (session_id, seq, id, role, turn_id, content)
   select e.session_id, coalesce((select max(seq) from messages where session_id = e.session_id), 0) + n.place,
   n.message ->> 'id', n.message ->> 'role', e.id, n.message
-  from ended e cross join json_array_elements($14) with ordinality as n (message, place)
+  from ended e cross join json_array_elements(e.new_messages) with ordinality as n (message, place)
   where e.session_id is not null
-)
-, session as (
-  update sessions s set message_count = message_count + $15 - (select count(*) from cut), bytes = (select coalesce(sum(m.bytes), 0) from messages m where m.session_id = s.id)
-  + (select coalesce(sum((coalesce(pg_column_size(t.input), 0) + 2 * pg_column_size(t.metadata)
-          + coalesce(pg_column_size(t.response_format), 0) + coalesce(pg_column_size(t.caller_options), 0))), 0) from turns t
-    where t.session_id = s.id and t.status in ('succeeded', 'failed', 'canceled')) + octet_length($16::text) - $17::int - 1 + (coalesce(pg_column_size(e.input), 0) + 2 * pg_column_size(e.metadata)
-    + coalesce(pg_column_size(e.response_format), 0) + coalesce(pg_column_size(e.caller_options), 0)) - (select coalesce(sum(bytes), 0) from cut)
-  , visible = true
-  , updated_at = now()
-  , line = s.line - case when e.before = 'enqueued' then 1 else 0 end
-  , last_message_preview = $18
+), extended as (
+  update messages m set content = e.new_replaced,
+  seq = (select max(seq) from messages where session_id = e.session_id) + 1
+  from ended e
+  where e.new_replaced is not null and m.session_id = e.session_id and m.id = e.assistant_message_id and m.role = 'assistant'
+), session as (
+  update sessions s set
+  message_count = message_count + e.new_message_count - (select count(*) from removed),
+  bytes = s.bytes + e.new_message_bytes + case when e.new_replaced is null then 0 else e.new_replaced_bytes - coalesce(e.said_bytes, (
+      select m.bytes from messages m
+      where m.session_id = e.session_id and m.id = e.assistant_message_id and m.role = 'assistant' limit 1
+    ), e.new_replaced_bytes) end + e.asked_bytes - (select coalesce(sum(bytes), 0) from removed),
+  visible = visible or e.shows,
+  updated_at = case when e.shows then now() else updated_at end,
+  deleted_at = case when e.shows or not (e.first_of_hidden_session and not visible and s.line = case when e.before = 'enqueued' then 1 else 0 end and not exists (
+      select 1 from turns o where o.session_id = s.id and o.id <> e.id and o.status in ('queued', 'running', 'waiting'))) then deleted_at else now() end,
+  line = s.line - case when e.before = 'enqueued' then 1 else 0 end,
+  last_message_preview = coalesce(e.new_preview, last_message_preview)
   from ended e where s.id = e.session_id
   returning s.id, s.tenant_id, e.first_of_hidden_session and not s.visible and s.deleted_at is not null as is_useless
-) , hidden_purge as (
-  select (graphile_worker.add_job('session.purge', json_build_object( 'sessionId', id , 'tenantId', tenant_id), max_attempts => $19, job_key => 'session.purge:' || id
-      , run_at => now() + make_interval(secs => $20))).id
-  from session where is_useless
-)
-, left_off as (
-  update continuations c set status = $21, finished_at = now(),
-  relay_events = $22, last_chunk = $23,
-  error = $24
-  from ended e where c.id = e.leg
-) , dropped as (
-  update approvals a set status = 'denied', decided_at = now(), decided_by = $25, reason = 'The turn ended before this was decided.'
+), left_off as (
+  update continuations c set status = case when e.is_good then 'succeeded' else 'failed' end, finished_at = now(),
+  relay_events = e.new_relay_events, last_chunk = e.new_last_chunk, error = e.new_error
+  from ended e where e.leg is not null and c.id = e.leg
+), dropped as (
+  update approvals a set status = 'denied', decided_at = now(), decided_by = $2, reason = 'The turn ended before this was decided.'
   from ended e where e.leg is not null and a.continuation_id = e.leg and a.status = 'pending'
 ), given_up as (
   update client_calls c set status = 'failed', settled_at = now()
   from ended e where e.leg is not null and c.continuation_id = e.leg and c.status = 'pending'
-)
-, booked as (
-  select e.id, e.tenant_id, e.agent_id, e.agent_version, e.session_id, e.user_id, e.status, e.accepted_at, e.metadata, e.run_ms, models.*
+), used as (
+  insert into usage (turn_id, place, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens, estimated, duration_ms, metadata, day)
+  select e.id, models.place, e.tenant_id, e.agent_id, coalesce(e.session_id, ''), e.user_id, models.provider, models.model,
+  models.input_tokens, models.output_tokens, models.estimated, case when models.place = 0 then e.run_ms else 0 end, e.metadata,
+  (now() at time zone 'UTC')::date
   from ended e cross join lateral (
-    select (row_number() over (order by first) - 1)::smallint as place, used_provider, used_type, used_model,
-    input_tokens, output_tokens, estimated
+    select (row_number() over (order by first) - 1)::smallint as place, provider, model, input_tokens, output_tokens, estimated
     from (
-      select 0 as first, $26::text as used_provider, $27::text as used_type, $28::text as used_model,
+      select 0 as first, e.new_provider as provider, e.new_model as model,
       e.input_tokens - coalesce(sum((o ->> 'inputTokens')::bigint), 0) as input_tokens,
       e.output_tokens - coalesce(sum((o ->> 'outputTokens')::bigint), 0) as output_tokens, e.usage_estimated as estimated
       from jsonb_array_elements(e.model_usage) o
       union all
-      select min(place), o ->> 'provider', o ->> 'providerType', o ->> 'model',
-      sum((o ->> 'inputTokens')::bigint), sum((o ->> 'outputTokens')::bigint), bool_or((o ->> 'estimated')::boolean)
+      select min(place), o ->> 'provider', o ->> 'model', sum((o ->> 'inputTokens')::bigint),
+      sum((o ->> 'outputTokens')::bigint), bool_or((o ->> 'estimated')::boolean)
       from jsonb_array_elements(e.model_usage) with ordinality as others (o, place)
-      group by 2, 3, 4
+      group by 2, 3, o ->> 'providerType'
     ) each_model
     where first > 0 or e.model_usage is null or input_tokens + output_tokens > 0
   ) models
-), used as (
-  insert into usage (turn_id, place, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens, estimated, duration_ms, metadata, day)
-  select id, place, tenant_id, agent_id, coalesce(session_id, ''), user_id, used_provider, used_model,
-  input_tokens, output_tokens, estimated, case when place = 0 then run_ms else 0 end, metadata, (now() at time zone 'UTC')::date
-  from booked
-) , ran as (
-  update task_runs r set finished_at = now(), updated_at = now(), (status, error, canceled_at) = (
-    select case when canceled then 'canceled' else $29 end,
-    case when not canceled then $30::json end, case when canceled then now() end
-    from (select r.cancel_requested_at is not null or $31) as asked (canceled))
-  from ended e where e.kind = 'task' and r.turn_id = e.id and r.status = 'running'
-  returning r.*
-),
-billed as (
-  insert into merchant_events (id, place, tenant_id, connection_id, provider, turn_id, user_id, customer_id, agent_id, session_id,
-    model, model_provider, input_tokens, output_tokens, turn_status, started_at, status)
-  select ($32::text[])[e.place + 1], e.place, e.tenant_id, c.id, c.provider, e.id, e.user_id, b.customer_id, e.agent_id,
-  coalesce(e.session_id, ''), coalesce(e.used_model, v.config ->> 'model'), coalesce(e.used_type, p.provider_type),
-  e.input_tokens, e.output_tokens, e.status, e.accepted_at,
-  case when not $33::boolean then 'incomplete' when b.customer_id is null then 'unmapped' else 'pending' end
-  from booked e
-  join tenants t on t.id = e.tenant_id and t.monetization
-  join merchant_connections c on c.tenant_id = e.tenant_id and c.retired_at is null
-  left join merchant_bindings b on b.connection_id = c.id and b.user_id = e.user_id
-  left join agent_versions v on v.agent_id = e.agent_id and v.version = e.agent_version
-  left join providers p on p.id = v.provider_id
-  on conflict (turn_id, place) do nothing
-  returning connection_id, tenant_id, status
-), enqueued as (
-  select (graphile_worker.add_job('merchant.deliver', json_build_object( 'connectionId', connection_id , 'tenantId', tenant_id), max_attempts => $34, job_key => 'merchant.deliver:' || connection_id
-  )).id from billed
-  where status = 'pending' and not exists (
-    select 1 from graphile_worker._private_jobs j
-    where j.key = ('merchant.deliver:' || connection_id) and (j.attempts < j.max_attempts or j.locked_at is not null))
-)
-, rung as (
-  select (graphile_worker.add_job('session.next', json_build_object( 'sessionId', home.id , 'tenantId', e.tenant_id), max_attempts => $35, job_key => 'session.next:' || home.id
+), owed as materialized (
+  select t.id, o.tokens from (
+    select tenant_id, sum(new_input_tokens + new_output_tokens)::bigint as tokens from ended group by tenant_id order by tenant_id
+  ) o cross join lateral (
+    select id from tenants where id = o.tenant_id and usage_credit is not null for no key update
+  ) t where o.tokens > 0
+), spent as (
+  update tenants t set usage_credit = usage_credit - owed.tokens from owed where t.id = owed.id
+), followed as (
+  select (graphile_worker.add_job('turn.after', json_build_object( 'stopId', e.id , 'turnId', e.id , 'tenantId', e.tenant_id), max_attempts => $3, job_key => 'turn.after:' || e.id
   )).id
-  from home join ended e on e.session_id = home.id where home.line > 0 and e.before <> 'enqueued'
+  from ended e where e.kind in ('chat', 'task') or (
+    select n.monetization or exists (select 1 from webhooks where tenant_id = n.id and enabled) from tenants n where n.id = e.tenant_id) union all select (graphile_worker.add_job('session.next', json_build_object( 'sessionId', e.session_id , 'tenantId', e.tenant_id), max_attempts => $4, job_key => 'session.next:' || e.session_id
+  )).id
+  from ended e where e.home_line > 0 and e.before <> 'enqueued' union all select (graphile_worker.add_job('session.purge', json_build_object( 'sessionId', id , 'tenantId', tenant_id), max_attempts => $5, job_key => 'session.purge:' || id
+      , run_at => now() + make_interval(secs => $6))).id
+  from session where is_useless
 )
-,
-chat as (
-  select th.id as thread_id, c.id as connection_id, c.tenant_id, c.credential_version, e.kind = 'chat' and e.before <> 'enqueued' as speaks,
-  e.before = 'enqueued' as refused, e.session_id, e.assistant_message_id
-  from ended e join chat_threads th on th.session_id = e.session_id join chat_connections c on c.id = th.connection_id
-) , chat_reply as (
-  insert into chat_deliveries (id, tenant_id, connection_id, thread_id, kind, credential_version, session_id, message_id, parts, upto_part)
-  select $36, tenant_id, connection_id, thread_id, 'reply', credential_version, session_id,
-  assistant_message_id, $37, $38::int
-  from chat where speaks
-) , chat_enqueued as (
-  select (graphile_worker.add_job('chat.deliver', json_build_object( 'threadId', thread_id , 'tenantId', tenant_id), max_attempts => $39, job_key => 'chat.deliver:' || thread_id
-  )).id as job from chat where speaks
-), webhook_told as (
-  insert into webhook_deliveries (id, webhook_id, tenant_id, type, ids, event_status)
-  select $40::text || right(replace(gen_random_uuid()::text, '-', ''), 15), w.id, told.tenant_id, told.type, told.ids, told.status
-  from ( select 'turn.ended'::text as type, e.tenant_id as tenant_id, json_build_object( 'turnId', e.id , 'agentId', e.agent_id , 'sessionId', e.session_id) as ids, e.status as status from ended e union all select 'run.ended'::text as type, r.tenant_id as tenant_id, json_build_object( 'runId', r.id , 'taskId', r.task_id , 'agentId', r.agent_id , 'sessionId', r.session_id , 'turnId', r.turn_id) as ids, r.status as status from "ran" r) told join webhooks w on w.tenant_id = told.tenant_id and w.enabled and told.type = any(w.events)
-  returning webhook_id, tenant_id
-), webhook_enqueued as (
-  select (graphile_worker.add_job('webhook.deliver', json_build_object( 'webhookId', webhook_id , 'tenantId', tenant_id), max_attempts => $41, job_key => 'webhook.deliver:' || webhook_id
-  )).id from (select distinct webhook_id, tenant_id from webhook_told order by webhook_id) told
-  where not exists (
-    select 1 from graphile_worker._private_jobs j
-    where j.key = ('webhook.deliver:' || webhook_id) and (j.attempts < j.max_attempts or j.locked_at is not null))
+select id, kind, (select count(*) from followed) from ended;
+
+-- when: a turn of a session: succeeded
+-- when: a task's run: succeeded
+-- when: a chat's turn: succeeded
+-- when: several turns of sessions at once
+-- parameters: $1 text, $2 bigint, $3 bigint, $4 integer, $5 integer
+-- plan: home: sessions by sessions_pkey, locks them
+-- plan: was: turns by turns_pkey, locks them
+-- plan: ended: turns by turns_pkey, updates turns
+-- plan: forgotten: turn_checkpoints by turn_checkpoints_pkey, deletes turn_checkpoints
+-- plan: joined: messages by messages_pkey, inserts messages
+-- plan: session: sessions by sessions_pkey, updates sessions
+-- plan: used: inserts usage
+-- plan: owed: tenants by tenants_pkey, locks them
+-- plan: spent: tenants by tenants_pkey, updates tenants
+-- plan: followed: webhooks by webhooks_enabled, tenants by tenants_pkey
+with /* turn.end */ asked as materialized (
+  select * from (
+    select * from json_to_recordset($1::text::json) as t(turn_id text, session_id text, attempt int, new_relay_events int, new_last_chunk json, new_input_tokens bigint, new_output_tokens bigint, new_model_calls int, new_estimated boolean, new_steps json, new_tools_left_out json, new_first_text_at timestamptz, new_messages json, new_message_count int, new_message_bytes bigint, new_preview text, new_provider text, new_model text) limit $2
+  ) t limit $3
+), home as materialized (
+  select s.id, s.line from (select distinct session_id from asked order by session_id) a
+  cross join lateral (select id, line from sessions where id = a.session_id for no key update skip locked) s
+), was as materialized (
+  select asked.*, home.line as home_line, t.* from home join asked on asked.session_id = home.id cross join lateral (
+    select id, status as before from turns
+    where id = asked.turn_id and attempt = asked.attempt and (status || '') = 'running'
+    and continuation_id is null and cancel_requested_at is null
+    for no key update skip locked
+  ) t
+), ended as (
+  update turns t set status = 'succeeded', error = null, finished_at = now(), run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint, input_tokens = input_tokens + was.new_input_tokens,
+  output_tokens = output_tokens + was.new_output_tokens, model_calls = model_calls + was.new_model_calls,
+  usage_estimated = usage_estimated or was.new_estimated, steps = coalesce(was.new_steps, t.steps),
+  tools_left_out = coalesce(was.new_tools_left_out, t.tools_left_out),
+  first_text_at = coalesce(first_text_at, was.new_first_text_at), answer = null,
+  relay_events = was.new_relay_events, last_chunk = was.new_last_chunk
+  from was where t.id = was.id
+  returning t.id, t.kind, t.tenant_id, t.agent_id, t.session_id, t.user_id, t.metadata, t.run_ms, t.input_tokens, t.output_tokens,
+  t.usage_estimated, (coalesce(pg_column_size(t.input), 0) + 2 * pg_column_size(t.metadata)
+    + coalesce(pg_column_size(t.response_format), 0) + coalesce(pg_column_size(t.caller_options), 0)) as asked_bytes, was.before, was.home_line, was.new_messages, was.new_message_count,
+  was.new_message_bytes, was.new_preview, was.new_provider, was.new_model, was.new_input_tokens, was.new_output_tokens
+), forgotten as (
+  delete from turn_checkpoints k using ended e where k.turn_id = e.id
+), joined as (
+  insert into messages (session_id, seq, id, role, turn_id, content)
+  select e.session_id, coalesce((select max(seq) from messages where session_id = e.session_id), 0) + n.place,
+  n.message ->> 'id', n.message ->> 'role', e.id, n.message
+  from ended e cross join json_array_elements(e.new_messages) with ordinality as n (message, place)
+  where e.session_id is not null
+), session as (
+  update sessions s set message_count = message_count + e.new_message_count, bytes = s.bytes + e.new_message_bytes + e.asked_bytes,
+  visible = true, updated_at = now(), last_message_preview = e.new_preview
+  from ended e where s.id = e.session_id
+), used as (
+  insert into usage (turn_id, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens, estimated, duration_ms, metadata, day)
+  select id, tenant_id, agent_id, session_id, user_id, new_provider, new_model, input_tokens, output_tokens, usage_estimated,
+  run_ms, metadata, (now() at time zone 'UTC')::date
+  from ended
+), owed as materialized (
+  select t.id, o.tokens from (
+    select tenant_id, sum(new_input_tokens + new_output_tokens)::bigint as tokens from ended group by tenant_id order by tenant_id
+  ) o cross join lateral (
+    select id from tenants where id = o.tenant_id and usage_credit is not null for no key update
+  ) t where o.tokens > 0
+), spent as (
+  update tenants t set usage_credit = usage_credit - owed.tokens from owed where t.id = owed.id
+), followed as (
+  select (graphile_worker.add_job('turn.after', json_build_object( 'stopId', e.id , 'turnId', e.id , 'tenantId', e.tenant_id), max_attempts => $4, job_key => 'turn.after:' || e.id
+  )).id
+  from ended e where e.kind in ('chat', 'task') or (
+    select n.monetization or exists (select 1 from webhooks where tenant_id = n.id and enabled) from tenants n where n.id = e.tenant_id) union all select (graphile_worker.add_job('session.next', json_build_object( 'sessionId', e.session_id , 'tenantId', e.tenant_id), max_attempts => $5, job_key => 'session.next:' || e.session_id
+  )).id
+  from ended e where e.home_line > 0 and e.before <> 'enqueued'
 )
-select id, kind, (select count(*) from webhook_enqueued) , (select count(*) from chat_enqueued) , (select count(*) from hidden_purge)
-, (select count(*) from rung)
-, (select count(*) from enqueued) from ended;
+select id, kind, (select count(*) from followed) from ended;
 
 
 -- turn.enqueue: 2 texts

@@ -36,6 +36,7 @@ import { deliverWebhook } from "../src/webhooks/deliver.ts";
 import { purgeWebhook } from "../src/webhooks/purge.ts";
 import { sweepWebhooks } from "../src/webhooks/sweep.ts";
 import { purgeWorkspace } from "../src/workspaces/remove.ts";
+import { afterTurn } from "./after-turn.ts";
 import type { Lanes } from "./lanes.ts";
 
 /** What is deleted with an agent, in this order. It is handed in, because `agents` must not import the slices above it. */
@@ -64,6 +65,7 @@ export function taskLists(runner: JobRunner): { readonly turns: TaskList; readon
 function taskList({ ctx, workerId, dispatcher, lanes }: JobRunner): Record<JobName, Task> {
   return inLanes(ctx, lanes, {
     turn: (payload) => dispatcher.take(payload),
+    "turn.after": (payload) => afterTurn(ctx, payload),
     "session.next": (payload) => startNext(ctx, payload.sessionId),
     "task.run": (payload) => beginRun(ctx, payload.runId),
     "task.fire": (payload) => fireTask(ctx, payload),

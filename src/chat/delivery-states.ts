@@ -10,7 +10,7 @@ import { claimMs, type MessageReceipt } from "./schema.ts";
  * The state machine of a delivery (`chat_deliveries`): every move is a guarded
  * update, and zero rows means that another process moved the delivery first.
  *
- *     the end of a claim (`sessions/end/hand-over.ts`), a refused message
+ *     the end of a claim (`after-turn.ts`), a refused message
  *                  │ insert
  *                  ▼
  *         ┌──── pending ────▶ failed (nothing was sent), deleted (nothing to post)
@@ -151,6 +151,51 @@ export async function repairLockedDelivery(
     from repaired r join chat_threads th on th.id = r.thread_id`;
   const { job, ...delivery } = row as { job: unknown };
   return delivery;
+}
+
+/** What a delivery belongs to. */
+export interface DeliveryThread {
+  readonly threadId: IdOf<"chatThread">;
+  readonly connectionId: IdOf<"chatConnection">;
+  readonly tenantId: IdOf<"tenant">;
+  readonly credentialVersion: number;
+  readonly sessionId: IdOf<"session">;
+  /** The turn's message. */
+  readonly messageId: IdOf<"message">;
+}
+
+/** What a turn has for its chat. */
+export interface NewDelivery {
+  readonly id: IdOf<"chatDelivery">;
+  readonly kind: "reply" | "approval_card";
+  readonly approvalId: IdOf<"approval"> | null;
+  /** Its words where they are not those of the message. */
+  readonly text: string | null;
+  /** It has the parts of the message up to this one; null where it has none. */
+  readonly uptoPart: number | null;
+}
+
+/** Inserts what a turn has for its chat as pending deliveries, 1 µs apart, with the job that posts them. Those that are there already stay as they are. */
+export async function insertDeliveries(
+  inner: Tx,
+  thread: DeliveryThread,
+  deliveries: readonly NewDelivery[],
+): Promise<void> {
+  if (deliveries.length === 0) return;
+  const { threadId, connectionId, tenantId, credentialVersion, sessionId, messageId } = thread;
+  const rows = deliveries.map(({ text, ...delivery }) => ({ ...delivery, parts: text === null ? null : [text] }));
+  await inner`
+    with inserted as (
+      insert into chat_deliveries (id, tenant_id, connection_id, thread_id, kind, credential_version, session_id, message_id, approval_id,
+        parts, upto_part, created_at)
+      select d.id, ${tenantId}, ${connectionId}, ${threadId}, d.kind, ${credentialVersion}, ${sessionId}, ${messageId}, d."approvalId",
+        d.parts, d."uptoPart", now() + (d.place - 1) * interval '1 microsecond'
+      from rows from (json_to_recordset(${json(inner, rows)}) as (id text, kind text, "approvalId" text, parts json, "uptoPart" int))
+        with ordinality as d (id, kind, "approvalId", parts, "uptoPart", place)
+      on conflict (id) do nothing
+      returning thread_id, tenant_id
+    )
+    select (${addSendJobSql(inner, "chat.deliver")}).id from (select distinct thread_id, tenant_id from inserted) due`;
 }
 
 /** What a reply that no turn wrote belongs to. */

@@ -1,7 +1,6 @@
 import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
 import { type IdOf, newId } from "../kernel/ids.ts";
-import { addJob } from "../kernel/queue/add-job.ts";
-import { addInboxJob } from "../sessions/end/hand-over.ts";
+import { addJob, addJobSql } from "../kernel/queue/add-job.ts";
 import { type ChatAddress, type ChatPlatformName, inboxRowsMax } from "./schema.ts";
 
 /**
@@ -150,4 +149,9 @@ export async function moveThreads(inner: Tx, connectionId: string, from: string,
     update chat_threads th set key = ${keyNow},
       address = jsonb_set(address::jsonb, '{channel}', to_jsonb(${to}::text))::json
     where ${old}`;
+}
+
+/** Returns the SQL that adds the job that takes a thread's messages out of the inbox, for a query whose rows have `thread_id` and `tenant_id`. */
+export function addInboxJob(sql: AnySql) {
+  return addJobSql(sql, "chat.inbox", { threadId: sql`thread_id`, tenantId: sql`tenant_id` });
 }

@@ -3,8 +3,8 @@ import type { AnySql } from "../kernel/database/client.ts";
 import { hasLiveJobSql, jobKeySql } from "../kernel/queue/add-job.ts";
 import { enqueueDue, outboxStepRows } from "../kernel/queue/outbox.ts";
 import { reaperActions } from "../kernel/telemetry/metrics.ts";
-import { addInboxJob } from "../sessions/end/hand-over.ts";
 import { markLostDeliveries } from "./delivery-states.ts";
+import { addInboxJob } from "./inbox-states.ts";
 import { eventsKeepHours } from "./schema.ts";
 
 /** A message that has waited this long without a job gets one. */

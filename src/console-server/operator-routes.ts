@@ -123,7 +123,7 @@ function deadLetterRoutes(ctx: Ctx) {
 
 const refusals = {
   running: "The job runs: end its turn, or wait.",
-  kept: "The job has something to delete that would stay for ever: retry it instead.",
+  kept: "The job has something to delete, which would stay for ever, or to tell: retry it instead.",
 };
 
 function tenantRoutes(ctx: Ctx) {

@@ -12,7 +12,7 @@ import { refuseRun } from "../tasks/run-states.ts";
  * What became of a job that was to be discarded. `turn`, `run`: what it was to
  * run ended as failed. `fire`: its schedule goes on with the next fire. `alone`:
  * nothing else had to change. `running`: a worker has it. `kept`: it stays, because
- * what it has to delete would otherwise never be deleted. `missing`: there is no such job.
+ * what it has to delete or to tell would otherwise never be. `missing`: there is no such job.
  */
 export type Discarded = "turn" | "run" | "fire" | "alone" | "running" | "kept" | "missing";
 
@@ -32,8 +32,9 @@ export function discardJob(sql: AnySql, id: string): Promise<Discarded> {
     const job = await findJob(inner, id);
     if (job === null) return "missing";
     if (job.lockedAt !== null) return "running";
-    // A malformed one names nothing to delete, so it may go.
-    if (job.task.endsWith(".purge") && isJobName(job.task) && isPayload(job.task, job.payload)) return "kept";
+    // A malformed one names nothing to delete or to tell, so it may go.
+    const hasMore = job.task.endsWith(".purge") || job.task === "turn.after";
+    if (hasMore && isJobName(job.task) && isPayload(job.task, job.payload)) return "kept";
     const ended = await endItsOwner(inner, job);
     // A skipped fire's job is the next fire's now.
     if (ended === "running" || ended === "fire") return ended;

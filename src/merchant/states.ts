@@ -9,7 +9,7 @@ import type { UsageReceipt } from "./provider.ts";
 /**
  * The state machine of a usage event (`merchant_events`): every move is a guarded
  * update, and zero rows means that another process moved the event first. The end
- * of a turn inserts an event (`record.ts`) as `pending`, `unmapped` when its end
+ * of a turn inserts an event (`after-turn.ts`) as `pending`, `unmapped` when its end
  * user is bound to no customer, or `incomplete` when nobody knows the usage.
  *
  *     unmapped ──release──▶ pending ◀──retry── failed, uncertain

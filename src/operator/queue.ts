@@ -135,7 +135,7 @@ async function discardAll(sql: AnySql, ids: readonly string[]): Promise<string> 
 /** Why a job stays. */
 const refusals: Record<DiscardRefusal, string> = {
   running: "is running: cancel its turn, or wait.",
-  kept: "has something to delete that would stay for ever: retry it instead.",
+  kept: "has something to delete, which would stay for ever, or to tell: retry it instead.",
   missing: "is gone already.",
 };
 

@@ -1,8 +1,8 @@
-import { json, type Tx } from "../kernel/database/client.ts";
+import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
 import type { IdOf } from "../kernel/ids.ts";
+import { addSendJobSql } from "../kernel/queue/outbox.ts";
 import { type CallDecision, type CallResult, withDecisions, withResults } from "../messages/tool-calls.ts";
 import type { UiMessage } from "../messages/ui-message.ts";
-import { enqueueCards } from "./end/hand-over.ts";
 import { isSettled, queueContinuation } from "./state/continuation.ts";
 import { resumeTurn } from "./state/turn.ts";
 
@@ -56,4 +56,13 @@ async function writeIntoAnswer(inner: Tx, pause: Pause, { decisions, results }: 
       update /* message.settle */ messages set content = ${settled(stored.content)}
       where session_id = ${sessionId} and id = ${assistantMessageId} and role = 'assistant'`;
   }
+}
+
+/** Adds the job that shows decisions on a session's approval cards. Does nothing for a session without a chat. */
+async function enqueueCards(sql: AnySql, sessionId: string): Promise<void> {
+  await sql`
+    with /* chat.add_delivery */ thread as materialized (
+      select th.id as thread_id, c.tenant_id from chat_threads th join chat_connections c on c.id = th.connection_id
+      where th.session_id = ${sessionId})
+    select (${addSendJobSql(sql, "chat.deliver")}).id from thread`;
 }

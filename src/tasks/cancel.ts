@@ -1,7 +1,7 @@
 import type { Ctx } from "../kernel/context.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { announceCancel, cancelActive } from "../sessions/cancel.ts";
-import { cancelQueuedRun, markCancelRequested } from "./run-states.ts";
+import { cancelQueuedRun, endRunOfTurn, markCancelRequested } from "./run-states.ts";
 import { findRunOf } from "./runs.ts";
 import { getTask } from "./store.ts";
 
@@ -21,6 +21,8 @@ export async function cancelRun(ctx: Ctx, tenantId: string, taskId: string, runI
     const stopped = await cancelActive(inner, sessionId, { turnId });
     if (stopped === null) return null;
     await markCancelRequested(inner, runId);
+    // No worker had the turn, so it has ended: its run need not wait for the job `turn.after`.
+    if (stopped.endedLog !== null) await endRunOfTurn(inner, turnId);
     return stopped;
   });
   if (canceled !== null) announceCancel(ctx, canceled);

@@ -4,21 +4,19 @@ import type { ErrorCause } from "../kernel/errors.ts";
 import type { IdOf } from "../kernel/ids.ts";
 import { addJob } from "../kernel/queue/add-job.ts";
 import type { ResponseFormat } from "../model/response-format.ts";
-import { runsEnded } from "../sessions/end/tell.ts";
-import { tellWebhooks } from "../webhooks/events.ts";
+import { type EventRows, tellWebhooks } from "../webhooks/events.ts";
 
 /**
  * The state machine of a run. Every move is a guarded update, and every move is here
- * but two:
+ * but one:
  *
  *     queued ──its turn is accepted──▶ running ──its turn ends──▶ succeeded | failed | canceled
  *        │
  *        ├─refuse─▶ blocked | failed
  *        └─cancel─▶ canceled
  *
- * Those two are part of the turn's own statements, so that neither can happen without
- * the other: queued → running in `sessions/accept/insert.ts`, the end of a running run
- * in `sessions/end/finish.ts`.
+ * That one is part of the statement that accepts its turn, so that neither can happen without the other: queued → running
+ * in `sessions/accept/insert.ts`. The end of a running run is made by the job `turn.after`, which the end of its turn adds.
  */
 export type RunStatus = "queued" | "running" | "blocked" | "succeeded" | "failed" | "canceled";
 
@@ -104,6 +102,24 @@ export async function cancelQueuedRuns(sql: AnySql, tenantId: string, agentId: s
   }
 }
 
+/** Ends the run whose turn has ended. Part of the job `turn.after`; safe to repeat. A turn that is erased by then was cancelled with what it belonged to. */
+export async function endRunOfTurn(sql: AnySql, turnId: string): Promise<void> {
+  await endRuns(
+    sql,
+    sql`
+    update task_runs r set updated_at = now(), (finished_at, status, error, canceled_at) = (
+      select ended_at, case when canceled then 'canceled' else status end, case when not canceled then error end,
+        case when canceled then ended_at end
+      from (
+        select coalesce(t.finished_at, now()) as ended_at, t.status, t.error,
+          r.cancel_requested_at is not null or coalesce(t.status = 'canceled', true) as canceled
+        from (select 1) one left join turns t on t.id = r.turn_id
+      ) turn)
+    where turn_id = ${turnId} and status = 'running'
+      and not exists (select 1 from turns t where t.id = r.turn_id and t.finished_at is null)`,
+  );
+}
+
 /** Runs an update that ends runs, and tells webhooks of their ends in the same statement. Returns how many ended. */
 async function endRuns(sql: AnySql, update: postgres.Fragment): Promise<number> {
   // `jobs` is selected so that Postgres adds them (`tellWebhooks`).
@@ -117,4 +133,21 @@ async function endRuns(sql: AnySql, update: postgres.Fragment): Promise<number> 
 export async function markCancelRequested(inner: Tx, runId: string): Promise<void> {
   await inner`
     update task_runs set cancel_requested_at = coalesce(cancel_requested_at, now()), updated_at = now() where id = ${runId}`;
+}
+
+/** Returns the events of runs that have ended; `rows` is a CTE with their rows as they are now. */
+function runsEnded(sql: AnySql, rows: string): EventRows {
+  return {
+    type: "run.ended",
+    from: sql`${sql(rows)} r`,
+    tenantId: sql`r.tenant_id`,
+    ids: {
+      runId: sql`r.id`,
+      taskId: sql`r.task_id`,
+      agentId: sql`r.agent_id`,
+      sessionId: sql`r.session_id`,
+      turnId: sql`r.turn_id`,
+    },
+    status: sql`r.status`,
+  };
 }

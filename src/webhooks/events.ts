@@ -22,6 +22,8 @@ export interface EventRows {
   /** The ids in the event's body, by their fields' names. */
   readonly ids: Readonly<Record<string, postgres.Fragment>>;
   readonly status: postgres.Fragment;
+  /** When it became true, and what names it among the events of its type: it is written once, however often it is told. Left out: it becomes true in this statement. */
+  readonly once?: { readonly key: postgres.Fragment; readonly at: postgres.Fragment };
 }
 
 /**
@@ -38,9 +40,11 @@ export function tellWebhooks(sql: AnySql, events: readonly EventRows[]): postgre
   const rows = events.map((each, index) => sql`${index === 0 ? sql`` : sql` union all `}${selectEvents(sql, each)}`);
   // In one order everywhere, so that two statements never wait for each other's jobs.
   return sql`webhook_told as (
-      insert into webhook_deliveries (id, webhook_id, tenant_id, type, ids, event_status)
-      select ${newIdSql(sql, "webhookDelivery")}, w.id, told.tenant_id, told.type, told.ids, told.status
+      insert into webhook_deliveries (id, webhook_id, tenant_id, type, ids, event_status, occurred_at)
+      select coalesce('whd_' || left(md5(w.id || told.type || told.key), 24), ${newIdSql(sql, "webhookDelivery")}),
+        w.id, told.tenant_id, told.type, told.ids, told.status, told.at
       from (${rows}) told join webhooks w on w.tenant_id = told.tenant_id and w.enabled and told.type = any(w.events)
+      on conflict (id) do nothing
       returning webhook_id, tenant_id
     ), webhook_enqueued as (
       select (${addSendJobSql(sql, "webhook.deliver")}).id from (select distinct webhook_id, tenant_id from webhook_told order by webhook_id) told
@@ -53,11 +57,12 @@ export function hasWebhooks(sql: AnySql, tenantId: postgres.Fragment): postgres.
   return sql`exists (select 1 from webhooks where tenant_id = ${tenantId} and enabled)`;
 }
 
-function selectEvents(sql: AnySql, { type, from, tenantId, ids, status }: EventRows): postgres.Fragment {
+function selectEvents(sql: AnySql, { type, from, tenantId, ids, status, once }: EventRows): postgres.Fragment {
   const fields = Object.entries(ids).map(
     ([name, id], index) => sql`${index === 0 ? sql`` : sql`, `}${literal(sql, name)}, ${id}`,
   );
-  return sql`select ${literal(sql, type)}::text as type, ${tenantId} as tenant_id, json_build_object(${fields}) as ids, ${status} as status from ${from}`;
+  return sql`select ${literal(sql, type)}::text as type, ${tenantId} as tenant_id, json_build_object(${fields}) as ids, ${status} as status,
+      ${once?.key ?? sql`null`}::text as key, ${once?.at ?? sql`now()`} as at from ${from}`;
 }
 
 /** A word of this source as a literal: as a parameter it would have no type in `json_build_object`. */

@@ -2,7 +2,7 @@ import type { Sql } from "../../src/kernel/database/client.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import type { UiMessage } from "../../src/messages/ui-message.ts";
 import { commitOutcome } from "../../src/sessions/end/commit.ts";
-import { finishTurn } from "../../src/sessions/end/finish.ts";
+import { endTurn } from "../../src/sessions/end/end.ts";
 import { outcomeOf } from "../../src/sessions/end/outcome.ts";
 import type { ClaimedTurn } from "../../src/sessions/state/claimed-turn.ts";
 import type { TurnStatus } from "../../src/sessions/state/turn.ts";
@@ -101,11 +101,10 @@ function claimedScenes(): Scene[] {
   const choices = everyChoice({
     kind: kinds,
     hasFallbacks: [false, true],
-    checkpoints: [false, true],
     usage: [used, noUsage, usedOther],
     toolsLeftOut: [[], [{ tool: "tool", reason: "too long" }]],
   }).filter(({ hasFallbacks, usage }) => hasFallbacks || usage !== usedOther);
-  return choices.flatMap(({ kind, hasFallbacks, checkpoints, usage, toolsLeftOut }) =>
+  return choices.flatMap(({ kind, hasFallbacks, usage, toolsLeftOut }) =>
     outcomesOf(kind).map(({ title, outcome }) => {
       const turn = { ...claimOf(kind), hasFallbacks };
       const whole = {
@@ -114,26 +113,23 @@ function claimedScenes(): Scene[] {
         relayEvents: 3,
         record: { steps: [], firstTextAt: null, toolsLeftOut },
       };
-      const isUsual = !hasFallbacks && !checkpoints && usage === used && toolsLeftOut.length === 0;
+      const isUsual = !hasFallbacks && usage === used && toolsLeftOut.length === 0;
       return {
         title: isUsual && !kind.continues && !kind.regenerates ? `${nouns[kind.kind]}: ${title}` : null,
-        run: (sql: Sql) => commitOutcome(sql, turn, whole, checkpoints),
+        run: (sql: Sql) => commitOutcome(sql, turn, whole),
       };
     }),
   );
 }
 
-/** How plain claims end together, where somebody is told of it or not. */
+/** How plain claims end together. */
 function togetherScenes(): Scene[] {
-  return everyChoice({ isToldOf: [false, true], usage: [used, noUsage] }).map(({ isToldOf, usage }) => ({
-    title:
-      usage === used
-        ? `several turns of a session at once, ${isToldOf ? "and somebody is" : "of which nobody is"} told`
-        : null,
+  return [used, noUsage].map((usage) => ({
+    title: usage === used ? "several turns of sessions at once" : null,
     run: (sql: Sql) =>
       Promise.all(
         [1, 2, 3].map(() => {
-          const turn = { ...claimOf({ kind: "session", continues: false, regenerates: false }), isToldOf };
+          const turn = claimOf({ kind: "session", continues: false, regenerates: false });
           const outcome: TurnOutcome = {
             ...blank(usage),
             status: "succeeded",
@@ -142,7 +138,7 @@ function togetherScenes(): Scene[] {
             relayEvents: 3,
             record: { steps: [], firstTextAt: null, toolsLeftOut: [] },
           };
-          return commitOutcome(sql, turn, outcome, false);
+          return commitOutcome(sql, turn, outcome);
         }),
       ),
   }));
@@ -173,7 +169,7 @@ function unclaimedScenes(): Scene[] {
         return {
           title:
             isUsual && statuses.length === 3 ? `a turn that no worker has, ${statuses.join(" or ")}: ${title}` : null,
-          run: (sql: Sql) => finishTurn(sql, { turnId: newId("turn"), attempt: 1, statuses }, whole),
+          run: (sql: Sql) => endTurn(sql, { turnId: newId("turn"), attempt: 1, statuses }, whole),
         };
       }),
   );
@@ -190,7 +186,6 @@ function claimOf({ kind, continues, regenerates }: Kind): ClaimedTurn {
     keepSeq: regenerates ? 1 : null,
     hasFallbacks: false,
     attempt: 1,
-    isToldOf: false,
   } as unknown as ClaimedTurn;
 }
 

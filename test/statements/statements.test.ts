@@ -12,9 +12,7 @@ const timeoutMs = 300_000;
  */
 const textsMax: Readonly<Record<string, number>> = {
   "turn.accept": 41,
-  "turn.ask": 192,
   "turn.claim": 4,
-  "turn.end": 792,
   "turn.requeue": 18,
   "turn.step": 4,
 };

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { newId } from "../../src/kernel/ids.ts";
 import { beginRun } from "../../src/tasks/begin-run.ts";
+import { runAfterJobs } from "../harness/after-turn.ts";
 import { useAgent } from "../harness/fixture.ts";
 import { eventually } from "../harness/harness.ts";
 import { userMessage } from "../harness/seed.ts";
@@ -64,6 +65,7 @@ describe("POST /v1/tasks/:taskId/runs/:runId/cancel", () => {
     });
     const { sessionId } = await fixture.read(second);
     expect((await t.call("POST", `/v1/agents/${agentId}/sessions/${sessionId}/cancel`)).status).toBe(202);
+    await runAfterJobs(h);
     expect(await fixture.read(second)).toMatchObject({
       status: "canceled",
       error: null,

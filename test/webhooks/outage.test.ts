@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { endPauses } from "../../src/webhooks/delivery-states.ts";
 import { sweepWebhooks } from "../../src/webhooks/sweep.ts";
+import { runAfterJobs } from "../harness/after-turn.ts";
 import { eventually, startHarness } from "../harness/harness.ts";
 import { makeAgent } from "../harness/seed.ts";
 import { open, script, sessionPath } from "../harness/turns.ts";
@@ -180,6 +181,7 @@ describe("between commit and send", () => {
     const hook = await h.hook(own, ["turn.ended"]);
     const queued = await open(still, own, "POST", sessionPath(agentId, null), { body: { message: script("text=hi") } });
     await own.call("POST", sessionPath(agentId, queued.sessionId, "/cancel"));
+    expect(await runAfterJobs(still)).toBe(1);
     const { count } = await still.sql`
       delete from graphile_worker._private_jobs where key = ${`webhook.deliver:${hook.id}`}`;
     expect(count).toBe(1);

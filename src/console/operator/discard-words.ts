@@ -3,7 +3,7 @@ import type { DiscardOutcome } from "./operator-shapes.ts";
 /** What discarding a job of this kind means, for the person who is about to. */
 export function discardMeaning(task: string): string {
   if (task.endsWith(".purge"))
-    return "This is refused where it has something to delete that would stay for ever: retry it instead.";
+    return "This is refused where it has something to delete, which would stay for ever, or to tell: retry it instead.";
   return meanings[task] ?? "Only the job goes; nothing else ends with it.";
 }
 

@@ -27,6 +27,11 @@ const kinds = {
   },
   /** Start the first turn in the line of a session. */
   "session.next": { payload: ["sessionId", "tenantId"], attempts: 5, atOnce: 20, key: "sessionId" },
+  /**
+   * Tell those who are not its readers that a turn has ended, or that a chat's stops to ask: webhooks, its task's run, the
+   * billing provider, its chat. `stopId` is the turn then, or the continuation that it waits for.
+   */
+  "turn.after": { payload: ["stopId", "turnId", "tenantId"], attempts: 25, atOnce: 20, key: "stopId" },
   /** Begin a queued run of a task. */
   "task.run": { payload: ["runId", "tenantId"], attempts: 5, atOnce: 10, key: "runId" },
   /** Start the run that a task's schedule calls for; `fireAt` is the scheduled time, which names the fire. */

@@ -1,8 +1,8 @@
 import type { UIMessageChunk } from "ai";
 import type { AnySql } from "../../kernel/database/client.ts";
-import type { Fence } from "../state/turn.ts";
 import { noUsage, type TurnError, type TurnUsage } from "../state/turn-end.ts";
-import { finishTurn } from "./finish.ts";
+import { endTurn } from "./end.ts";
+import type { Fence } from "./end-row.ts";
 import { type IdleLog, idleLogOf } from "./idle-log.ts";
 import { type EndCause, outcomeOf } from "./outcome.ts";
 import { reachedAsStored, readStored } from "./reached.ts";
@@ -25,7 +25,7 @@ export interface IdleEnd {
  */
 export async function endIdleTurn(
   sql: AnySql,
-  fence: Pick<Fence, "turnId" | "attempt" | "statuses">,
+  fence: Fence,
   { shown = null, usage = noUsage, ...end }: IdleEnd,
 ): Promise<IdleLog | null> {
   const { turnId, attempt, statuses } = fence;
@@ -36,5 +36,5 @@ export async function endIdleTurn(
   const log = await idleLogOf(sql, { ...turn, turnId, attempt }, outcome);
   const usageKnown = !statuses.includes("running");
   const relayEvents = log.events?.length ?? null;
-  return (await finishTurn(sql, fence, { ...outcome, usageKnown, relayEvents })) ? log : null;
+  return (await endTurn(sql, fence, { ...outcome, usageKnown, relayEvents })) ? log : null;
 }

@@ -3,7 +3,10 @@ import type { AnySql, Sql, Tx } from "../../kernel/database/client.ts";
 import { eraseByIndex, idsOf, type Pace, type SizedId, type SizedRow } from "../../kernel/database/pace.ts";
 import { tx } from "../../kernel/database/transaction.ts";
 import { eraseResponses } from "../../kernel/http/erase-keys.ts";
+import { hasLiveJobSql, jobKeySql } from "../../kernel/queue/add-job.ts";
 import type { LogKey } from "../../kernel/relay/relay.ts";
+import { billTurn } from "../../merchant/after-turn.ts";
+import { tellTurnEnded } from "../../webhooks/after-turn.ts";
 
 /** What erasing needs: the rows, the turn logs, and how far this job may go. */
 export interface EraseScope extends Pick<Ctx, "sql" | "relay"> {
@@ -99,6 +102,7 @@ function eraseTurns(
   const { sql, relay } = scope;
   return eraseByIndex(scope, scan, async (turns) => {
     const ids = idsOf(turns);
+    await tellFirst(sql, ids);
     await relay.erase(
       await turnLogs(
         sql,
@@ -114,6 +118,16 @@ function eraseTurns(
     await sql`update usage set metadata = '{}' where turn_id = any(${ids}) and metadata::text <> '{}'`;
     await sql`delete from turns where id = any(${ids})`;
   });
+}
+
+/** Tells webhooks and the billing provider of the ends of those turns of which the job `turn.after` has not told them yet: it would find nothing any more. */
+async function tellFirst(sql: Sql, ids: readonly string[]): Promise<void> {
+  const untold = await sql<{ id: string }[]>`
+    select id from unnest(${ids as string[]}::text[]) as erased (id) where ${hasLiveJobSql(sql, jobKeySql(sql, "turn.after", sql`id`))}`;
+  for (const { id } of untold) {
+    await tellTurnEnded(sql, id);
+    await billTurn(sql, id, null);
+  }
 }
 
 /** Returns every turn log that a turn may have. */

@@ -11,7 +11,6 @@ import type { ClaimedTurn } from "../state/claimed-turn.ts";
 import { startContinuation } from "../state/continuation.ts";
 import { type HistoryRow, historyOfRow, historyOfTurn, noHistory } from "../state/history.ts";
 import { runningTurns } from "../state/parked.ts";
-import { isToldOf } from "../state/told.ts";
 import { type ClaimWay, claimMove, hasJob, type TurnKind } from "../state/turn.ts";
 import { removeTurnJobs } from "../state/turn-job.ts";
 import type { ToolLeftOut, TurnStep } from "../state/turn-step.ts";
@@ -51,7 +50,6 @@ interface ClaimRow extends LoadedAgentRow, HistoryRow {
   callerOptions: CallerOptions | null;
   runMs: number;
   usageCredit: number | null;
-  isToldOf: boolean;
   answer: UiMessage | null;
 }
 
@@ -177,7 +175,7 @@ function readClaims(
       tenant.*, agent.*, history.*
     from held left join claimed t on t.id = held.turn_id
     left join lateral (
-      select n.usage_credit, ${isToldOf(sql, sql`n`)} as is_told_of from tenants n where n.id = t.tenant_id
+      select n.usage_credit from tenants n where n.id = t.tenant_id
     ) tenant on true
     left join lateral (${agentOfTurn(sql)}) agent on true
     left join lateral (${historyOfTurn(sql)}) history on true`;
@@ -230,7 +228,6 @@ function toClaimedTurn(row: ClaimRow): ClaimedTurn {
     callerOptions: row.callerOptions,
     runMs: row.runMs,
     usageCredit: row.usageCredit,
-    isToldOf: row.isToldOf,
     answer: row.answer,
     agent,
     hasFallbacks: (agent?.config?.fallbackModels.length ?? 0) > 0,

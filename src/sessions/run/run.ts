@@ -78,7 +78,7 @@ async function runClaim(ctx: Ctx, running: RunningTurn, meter: ClaimMeter): Prom
       const made = outcomeOf(turn, end);
       return { ...made, record, relayEvents: before + streamClosing(open, made).length + 1 };
     };
-    const committed = await commit(ctx, turn, ending, { checkpoints: checkpoints.any, logged });
+    const committed = await commit(ctx, turn, ending, logged);
     // Before its readers are told, which takes seconds while the relay is away: the next turn of the session need not wait for that.
     running.freeSession();
     if (committed !== null) {
@@ -103,16 +103,16 @@ async function commit(
   ctx: Ctx,
   turn: ClaimedTurn,
   ending: ClaimEnding,
-  { checkpoints, logged }: { readonly checkpoints: boolean; readonly logged: (end: ClaimEnding) => TurnOutcome },
+  logged: (end: ClaimEnding) => TurnOutcome,
 ): Promise<TurnOutcome | null> {
   const made = logged(ending);
-  if (await commitOutcome(ctx.sql, turn, made, checkpoints)) return made;
+  if (await commitOutcome(ctx.sql, turn, made)) return made;
   if (made.status !== "succeeded" && made.status !== "waiting") return null;
   const stored = await readStored(ctx.sql, turn.id);
   if (stored === null) return null;
   const reached = { ...ending.reached, before: stored.before };
   const canceled = logged({ ...ending, why: "canceled", keep: stored.keep, reached });
-  return (await commitOutcome(ctx.sql, turn, canceled, checkpoints)) ? canceled : null;
+  return (await commitOutcome(ctx.sql, turn, canceled)) ? canceled : null;
 }
 
 /**

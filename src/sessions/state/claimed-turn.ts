@@ -4,11 +4,20 @@ import type { UiMessage } from "../../messages/ui-message.ts";
 import type { ResponseFormat } from "../../model/response-format.ts";
 import type { CallerOptions } from "./caller-options.ts";
 import type { History } from "./history.ts";
-import type { ClaimKind } from "./turn.ts";
+import type { TurnKind } from "./turn.ts";
 import type { ToolLeftOut, TurnStep } from "./turn-step.ts";
 
 /** A claimed turn: what the worker needs to run it. */
-export interface ClaimedTurn extends ClaimKind {
+export interface ClaimedTurn {
+  readonly kind: TurnKind;
+  /** Null: a stateless generation. */
+  readonly sessionId: IdOf<"session"> | null;
+  /** The continuation that this claim runs; null before the turn first stops to ask. */
+  readonly continuationId: IdOf<"continuation"> | null;
+  /** A regeneration keeps the transcript up to this place; null for any other turn. */
+  readonly keepSeq: number | null;
+  /** Whether other models than the agent's own may have answered. */
+  readonly hasFallbacks: boolean;
   readonly id: IdOf<"turn">;
   readonly tenantId: IdOf<"tenant">;
   readonly agentId: IdOf<"agent">;
@@ -50,8 +59,6 @@ export interface ClaimedTurn extends ClaimKind {
   readonly runMs: number;
   /** The tokens that the tenant had left; null is unlimited. */
   readonly usageCredit: number | null;
-  /** Whether the tenant's webhooks or its billing are to be told of the end (`isToldOf` in `told.ts`), as the claim found it. */
-  readonly isToldOf: boolean;
   /** The answer of a regeneration as it was when the turn stopped to ask. */
   readonly answer: UiMessage | null;
   /** The agent as it was when the turn was claimed; null when it did not exist any more. */

@@ -1,6 +1,5 @@
 import { type AuditActor, systemActor } from "../../kernel/auth/actor.ts";
 import { type AnySql, json } from "../../kernel/database/client.ts";
-import type { TurnOutcome } from "./turn-end.ts";
 
 /**
  * The states of a continuation, of an approval and of a call of a client tool, and every
@@ -48,30 +47,29 @@ export interface ApprovalDecision {
 export const expiredReason = "expired";
 
 /**
- * Returns the CTEs of the move *ask*: the continuation that waits (`asks`), and the
- * approvals (`asked`) and the calls of client tools (`called`) it waits for. They read `ended`.
+ * Returns the CTEs of the move *ask*: the continuation that waits, and the approvals (`approval`) and the calls of client
+ * tools (`called`) it waits for. They read `ended`, with what the row of an end has for them (`end/end-row.ts`).
  */
-export function askMove(sql: AnySql, outcome: TurnOutcome) {
-  const { continuationId, approvals, clientCalls, replaced, answer, messages } = outcome;
-  const said = replaced ?? answer ?? messages.at(-1);
-  const called = sql`, called as (
-      insert into client_calls (tenant_id, session_id, turn_id, continuation_id, tool, tool_call_id, input, assistant_message_id, created_at)
-      select e.tenant_id, e.session_id, e.id, ${continuationId}, c ->> 'tool', c ->> 'toolCallId', c -> 'input',
+export function askMove(sql: AnySql) {
+  return sql`asks as (
+      insert into continuations (id, tenant_id, session_id, turn_id, said_parts, said_bytes)
+      select e.continuation_id, e.tenant_id, e.session_id, e.id, e.said_parts, coalesce(e.new_replaced_bytes, (
+        select octet_length(n.message::text) from json_array_elements(e.new_messages) n (message) where n.message ->> 'id' = e.assistant_message_id))
+      from ended e
+    ), approval as (
+      insert into approvals (id, tenant_id, session_id, turn_id, continuation_id, tool, tool_call_id, input, assistant_message_id, created_at)
+      select a ->> 'id', e.tenant_id, e.session_id, e.id, e.continuation_id, a ->> 'tool', a ->> 'toolCallId', a -> 'input',
         e.assistant_message_id, now() + n.place * interval '1 microsecond'
-      from ended e cross join json_array_elements(${json(sql, clientCalls)}) with ordinality as n (c, place)
+      from ended e cross join json_array_elements(e.approvals) with ordinality as n (a, place)
+      returning id, tool_call_id
+    ), called as (
+      insert into client_calls (tenant_id, session_id, turn_id, continuation_id, tool, tool_call_id, input, assistant_message_id, created_at)
+      select e.tenant_id, e.session_id, e.id, e.continuation_id, c ->> 'tool', c ->> 'toolCallId', c -> 'input',
+        e.assistant_message_id, now() + n.place * interval '1 microsecond'
+      from ended e cross join json_array_elements(e.client_calls) with ordinality as n (c, place)
       order by n.place
       returning tool_call_id
     )`;
-  return sql`, asks as (
-      insert into continuations (id, tenant_id, session_id, turn_id, said_parts)
-      select ${continuationId}, e.tenant_id, e.session_id, e.id, ${said?.parts.length ?? null} from ended e
-    ), asked as (
-      insert into approvals (id, tenant_id, session_id, turn_id, continuation_id, tool, tool_call_id, input, assistant_message_id, created_at)
-      select a ->> 'id', e.tenant_id, e.session_id, e.id, ${continuationId}, a ->> 'tool', a ->> 'toolCallId', a -> 'input',
-        e.assistant_message_id, now() + n.place * interval '1 microsecond'
-      from ended e cross join json_array_elements(${json(sql, approvals)}) with ordinality as n (a, place)
-      returning id, tool_call_id
-    ) ${clientCalls.length === 0 ? sql`` : called}`;
 }
 
 /**
@@ -134,27 +132,22 @@ export function startContinuation(sql: AnySql) {
       )) as caller_options`;
 }
 
-/**
- * Returns the CTEs that end the continuation of a claim and, when the turn ends too
- * (`ends`), deny what still waits for a person, and give up what waits for the caller. They read `ended`.
- */
-export function endContinuation(
-  sql: AnySql,
-  outcome: TurnOutcome,
-  { good, ends }: { readonly good: boolean; readonly ends: boolean },
-) {
-  const { error, relayEvents } = outcome;
-  const dropped = sql`, dropped as (
+/** Returns the CTE of the move *end* of the continuation that a claim ran. It reads `ended`. */
+export function endContinuation(sql: AnySql) {
+  return sql`left_off as (
+      update continuations c set status = case when e.is_good then 'succeeded' else 'failed' end, finished_at = now(),
+        relay_events = e.new_relay_events, last_chunk = e.new_last_chunk, error = e.new_error
+      from ended e where e.leg is not null and c.id = e.leg
+    )`;
+}
+
+/** Returns the CTEs that deny what still waits for a person when the turn ends, and give up what waits for the caller. They read `ended`. */
+export function dropWaiting(sql: AnySql) {
+  return sql`dropped as (
       update approvals a set status = 'denied', decided_at = now(), decided_by = ${json(sql, systemActor)}, reason = 'The turn ended before this was decided.'
       from ended e where e.leg is not null and a.continuation_id = e.leg and a.status = 'pending'
     ), given_up as (
       update client_calls c set status = 'failed', settled_at = now()
       from ended e where e.leg is not null and c.continuation_id = e.leg and c.status = 'pending'
     )`;
-  return sql`, left_off as (
-      update continuations c set status = ${good ? "succeeded" : "failed"}, finished_at = now(),
-        relay_events = ${relayEvents}, last_chunk = ${json(sql, outcome.lastChunk)},
-        error = ${error === null ? null : json(sql, error)}
-      from ended e where c.id = e.leg
-    ) ${ends ? dropped : sql``}`;
 }

@@ -14,7 +14,7 @@ import { newTurnJobs } from "./turn-job.ts";
  * The line of a session: the turns that were accepted while another one was unfinished, in
  * the order in which they start (`line_place`). `sessions.line` counts them and changes only
  * under the lock on the session's row, with the status of the turn, so it is always exact.
- * The end of a turn adds the job `session.next` where there is a line (`end/finish.ts`), and
+ * The end of a turn adds the job `session.next` where there is a line (`end/end.ts`), and
  * that job starts the first of it (`accept/start-next.ts`). The states are in `turn.ts`.
  */
 

@@ -5,7 +5,7 @@ import type { TurnUsage } from "./turn-end.ts";
 /**
  * What model calls used, on its way into the turn's row and out of the tenant's usage
  * credit. Both happen in one statement, wherever usage is written: here, when a turn is
- * put back into the queue (`requeueTurn`), and when a claim ends (`end/finish.ts`). So
+ * put back into the queue (`requeueTurn`), and when a claim ends (`end/end.ts`). So
  * the tokens of a turn's row are those that were taken from the credit.
  */
 
@@ -20,28 +20,12 @@ export function addUsage(sql: AnySql, { inputTokens, outputTokens, modelCalls, e
 export function spendCredit(
   sql: AnySql,
   { inputTokens, outputTokens }: TurnUsage,
-  from: "ended" | "noted" | "requeued" | "stepped",
+  from: "noted" | "requeued" | "stepped",
 ) {
   return sql`spent as (
       update tenants t set usage_credit = usage_credit - ${inputTokens + outputTokens}::bigint
       from ${sql(from)} moved where t.id = moved.tenant_id and usage_credit is not null
       returning usage_credit
-    )`;
-}
-
-/**
- * Does what `spendCredit` does for the rows of the CTE `ended` that have `new_input_tokens` and `new_output_tokens`. The
- * tenants' rows are locked in the order of their ids, as by every statement that spends of several.
- */
-export function spendCreditOfMany(sql: AnySql) {
-  return sql`owed as materialized (
-      select t.id, o.tokens from (
-        select tenant_id, sum(new_input_tokens + new_output_tokens)::bigint as tokens from ended group by tenant_id order by tenant_id
-      ) o cross join lateral (
-        select id from tenants where id = o.tenant_id and usage_credit is not null for no key update
-      ) t
-    ), spent as (
-      update tenants t set usage_credit = usage_credit - owed.tokens from owed where t.id = owed.id
     )`;
 }
 

@@ -9,12 +9,12 @@ export function addRunTime(sql: AnySql) {
 }
 
 /**
- * Returns the assignments for a turn that stops to ask: its next claim begins a step in a turn
+ * Returns the assignments for a turn `t` that stops to ask: its next claim begins a step in a turn
  * log of its own. What was said and done until then is stored with the question, so it is a
  * completed step: a continuation whose worker is lost goes on from there.
  */
 export function stepBegins(sql: AnySql) {
-  return sql`shown_at = null, steps_done = greatest(steps_done, 1), step_events = 0, tool_events = null, crashes = 0, attempts_before = attempt`;
+  return sql`shown_at = null, steps_done = greatest(t.steps_done, 1), step_events = 0, tool_events = null, crashes = 0, attempts_before = t.attempt`;
 }
 
 /** Returns the assignments that write what is known of a turn's steps, each with a comma behind it. */

@@ -1,12 +1,11 @@
 import { byKeyOnly } from "../../kernel/database/by-key-only.ts";
-import { type AnySql, json, type Tx } from "../../kernel/database/client.ts";
+import type { AnySql, Tx } from "../../kernel/database/client.ts";
 import type { IdOf } from "../../kernel/ids.ts";
 import { turnAttemptsMax, turnCrashesMax } from "../../kernel/limits.ts";
 import { hasOlderParkedSql } from "./parked.ts";
 import { addUsage, spendCredit } from "./spending.ts";
-import { isNobodyTold } from "./told.ts";
-import { addRunTime, recordSteps, stepBegins } from "./turn-columns.ts";
-import type { TurnOutcome, TurnUsage } from "./turn-end.ts";
+import { addRunTime, recordSteps } from "./turn-columns.ts";
+import type { TurnUsage } from "./turn-end.ts";
 import { addTurnJob } from "./turn-job.ts";
 import type { TurnRecord } from "./turn-step.ts";
 
@@ -59,8 +58,8 @@ import type { TurnRecord } from "./turn-step.ts";
  * | start   | enqueued → queued          | `accept/start-next.ts`: `startMove` in `line.ts` | the lock on the session's row; no unfinished turn of it; it is the first; no cancellation was asked for |
  * | park    | queued → queued            | `run/dispatch.ts`: `parkTurns` in `parked.ts` | it is not parked |
  * | claim   | queued → running           | `run/claim.ts`: `claimMove`               | the session's advisory lock is held; no cancellation was asked for; with a job: no older turn of its tenant is parked, and its tenant's running turns have no limit; else that limit |
- * | end     | running → succeeded, failed, canceled; enqueued, queued, waiting → canceled; enqueued → failed (refused); queued → failed (discarded by the operator) | `end/finish.ts`: `endMove`; of several plain claims at once `endMoveOfMany` in `end-together.ts` | the attempt; for a good end also that no cancellation was asked for |
- * | ask     | running → waiting          | `end/finish.ts`: `endMove`                | as a good end |
+ * | end     | running → succeeded, failed, canceled; enqueued, queued, waiting → canceled; enqueued → failed (refused); queued → failed (discarded by the operator) | `end/end.ts`: `endTurn`; of several plain claims at once `endPlain` | the attempt; for a good end also that no cancellation was asked for |
+ * | ask     | running → waiting          | `end/ask.ts`: `askTurn`                   | as a good end |
  * | resume  | waiting → queued           | `pause.ts`: `resumeTurn`                  | it waits for this very continuation |
  * | requeue | running → queued           | a draining worker, the reaper: `requeueTurn` | the attempt; nothing was shown or a step is complete, no cancellation was asked for, its worker's event loop does not stand in it (`stopped-worker.ts`), runs are left (`RequeueCause`) |
  * | step    | running → running          | `run/checkpoints.ts`: `writeCheckpoint` in `checkpoint.ts` | the attempt, the steps before it |
@@ -70,7 +69,8 @@ import type { TurnRecord } from "./turn-step.ts";
  * for all turns of an agent `cancelTurns` in `src/agents/store.ts`), and `shown_at`
  * (`markShown`).
  *
- * The end of a turn adds the job `session.next` where the session has a line.
+ * The end of a turn adds the job `session.next` where the session has a line, and `turn.after` where anybody but
+ * its readers is told of it.
  */
 
 export type TurnStatus = "enqueued" | "queued" | "running" | "waiting" | "succeeded" | "failed" | "canceled";
@@ -78,35 +78,6 @@ export type TurnStatus = "enqueued" | "queued" | "running" | "waiting" | "succee
 /** How a turn was asked for: a session over HTTP, a stateless generation, a task's run, a chat app. */
 export const turnKinds = ["session", "generate", "task", "chat"] as const;
 export type TurnKind = (typeof turnKinds)[number];
-
-/** What decides which parts of the ending statement can concern a claim. */
-export interface ClaimKind {
-  readonly kind: TurnKind;
-  /** Null: a stateless generation. */
-  readonly sessionId: IdOf<"session"> | null;
-  /** The continuation that this claim runs; null before the turn first stops to ask. */
-  readonly continuationId: IdOf<"continuation"> | null;
-  /** A regeneration keeps the transcript up to this place; null for any other turn. */
-  readonly keepSeq: number | null;
-  /** Whether other models than the agent's own may have answered. */
-  readonly hasFallbacks: boolean;
-}
-
-/** Names the claim that may end a turn: when the turn has a later attempt or another state, nothing is written. */
-export interface Fence {
-  readonly turnId: string;
-  readonly attempt: number;
-  readonly statuses: readonly TurnStatus[];
-  /** What is known of the claim: what cannot concern it is left out of the statement that ends it. */
-  readonly claim?: ClaimKind;
-  /** Whether the turn may have checkpoints; true when left out. */
-  readonly checkpoints?: boolean;
-  /**
-   * Whether the turn may end only if nobody is told of that beside its readers: no webhook, no billing provider, no turn
-   * in the line of its session. What tells them is then not in the statement, which is half of what it takes to start it.
-   */
-  readonly isQuiet?: boolean;
-}
 
 /**
  * How a turn is claimed. `job`: it has not waited in its tenant's line, so older parked turns
@@ -144,55 +115,6 @@ export function claimMove(sql: AnySql, { workerId, way }: Claimant) {
       from held where held.is_free and id = held.turn_id and coalesce(session_id, id) = held.lock_key
         and ${byKeyOnly(sql, sql`turns.tenant_id`)} = held.tenant_id and ${byKeyOnly(sql, sql`status`)} = 'queued' and cancel_requested_at is null ${hasJob(way) ? isFirst : sql``}
       returning turns.*`;
-}
-
-/** Which parts of the ending statement can concern a claim, as far as the turn's own row goes. */
-export interface EndedParts {
-  /** The turn ends; it does not stop to ask. */
-  readonly ends: boolean;
-  /** It succeeded, or stops to ask. */
-  readonly good: boolean;
-  readonly inSession: boolean;
-  /** The claim may be a continuation's. */
-  readonly continues: boolean;
-  /** The turn may have checkpoints. */
-  readonly checkpoints: boolean;
-  /** Nobody is told of the end (`Fence`). */
-  readonly isQuiet: boolean;
-}
-
-/**
- * Returns the moves *end* and *ask* as CTEs: `home` (the session's row, locked first),
- * `was` (the turn's row, locked if the fence matches) and `ended` (the row as it is now,
- * with `leg`: the continuation that the claim ran, and `before`: its status until now).
- */
-export function endMove(sql: AnySql, fence: Fence, outcome: TurnOutcome, parts: EndedParts) {
-  const { ends, good, inSession, continues, checkpoints, isQuiet } = parts;
-  const { error, usage, answer, relayEvents, continuationId, record } = outcome;
-  const lastChunk = json(sql, outcome.lastChunk);
-  // A continuation has a turn log of its own; the turn's is complete already.
-  const log = continues
-    ? sql`relay_events = case when was.leg is null then ${relayEvents}::int else relay_events end,
-        last_chunk = case when was.leg is null then ${lastChunk}::json else last_chunk end`
-    : sql`relay_events = ${relayEvents}, last_chunk = ${lastChunk}`;
-  const home = sql`home as materialized (
-      select s.id, s.line from turns t join sessions s on s.id = t.session_id where t.id = ${fence.turnId} for no key update of s
-    ),`;
-  return sql`
-    ${inSession ? home : sql``} was as materialized (
-      select id, continuation_id as leg, status as before from turns
-      where id = ${fence.turnId} and attempt = ${fence.attempt} and status = any(${fence.statuses as string[]})
-        ${good ? sql`and cancel_requested_at is null` : sql``} ${inSession ? sql`and (select count(*) from home) >= 0` : sql``}
-        ${isQuiet ? sql`and (select line from home) = 0 and ${isNobodyTold(sql, sql`turns.tenant_id`)}` : sql``}
-      for no key update
-    ), ended as (
-      update turns t set status = ${outcome.status}, error = ${error === null ? null : json(sql, error)},
-        ${continuationId === null ? sql`` : sql`continuation_id = ${continuationId},`}
-        ${ends ? sql`finished_at = now(),` : sql`worker_id = null, claimed_at = null, ${stepBegins(sql)},`} ${addRunTime(sql)},
-        ${addUsage(sql, usage)}, ${recordSteps(sql, record)} ${log}, answer = ${answer === null ? null : json(sql, answer)}
-      from was where t.id = was.id
-      returning t.*, was.leg, was.before
-    )${checkpoints ? sql`, forgotten as (delete from turn_checkpoints k using ended e where k.turn_id = e.id)` : sql``}`;
 }
 
 /** The move *resume*: queues a turn whose approvals are decided and whose client tools have their results, with a job. Does nothing when it waits for another continuation. */
@@ -235,7 +157,7 @@ function causeSql(sql: AnySql, cause: RequeueCause) {
  */
 export async function requeueTurn(
   sql: AnySql,
-  { turnId, attempt }: Pick<Fence, "turnId" | "attempt">,
+  { turnId, attempt }: { readonly turnId: string; readonly attempt: number },
   cause: RequeueCause,
   { usage, record = null }: { readonly usage: TurnUsage; readonly record?: TurnRecord | null },
 ): Promise<boolean> {
