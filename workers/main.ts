@@ -2,6 +2,7 @@ import { waitAtMost } from "../src/kernel/async/wait.ts";
 import type { Ctx } from "../src/kernel/context.ts";
 import type { IdOf } from "../src/kernel/ids.ts";
 import { workerFrozenMs } from "../src/kernel/limits.ts";
+import { measureSlots } from "../src/kernel/telemetry/metrics.ts";
 import { Dispatcher } from "../src/sessions/run/dispatch.ts";
 import { LockConnection } from "../src/sessions/run/lock-connection.ts";
 import { runTurn } from "../src/sessions/run/run.ts";
@@ -65,6 +66,7 @@ export async function startWorkerPool(ctx: Ctx, options: WorkerPoolOptions): Pro
     },
   });
   const turns = new RunningTurns({ connection, slots, pool, log });
+  measureSlots(() => ({ used: turns.turns.length, slots }));
   const dispatcher = new Dispatcher({ ctx, connection, turns, run: (running) => runTurn(ctx, running) });
   const queues = new WorkerQueues({ ctx, connection, turns, dispatcher, databaseUrl });
   const stop = async () => void (await Promise.all([queues.stop(), dispatcher.stop()]));

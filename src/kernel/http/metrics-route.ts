@@ -1,21 +1,35 @@
 import { timingSafeEqual } from "node:crypto";
 import { Elysia } from "elysia";
 import type { Ctx } from "../context.ts";
+import { isUnavailable, unavailable } from "../database/failure.ts";
 import { ApiError } from "../errors.ts";
+import { readBacklog } from "../queue/backlog.ts";
 import { QueueGauges } from "../queue/gauges.ts";
 import { digest } from "../seal.ts";
 import { measureProcess, registry } from "../telemetry/metrics.ts";
 
-/** `/metrics`, in Prometheus' text (docs/watching.md). With `METRICS_TOKEN` it takes that bearer and no other credential. */
+/** `/metrics`, in Prometheus' text, and `/backlog`, one number to scale on (docs/watching.md). With `METRICS_TOKEN` they take that bearer and no other credential. */
 export function metricsRoutes(ctx: Ctx) {
   measureProcess();
   const gauges = new QueueGauges(ctx.sql, { tellTenants: ctx.config.metricsToken !== null });
-  return new Elysia().get("/metrics", async ({ request }) => {
+  const check = (request: Request) => {
     if (!mayScrape(ctx.config.metricsToken, request))
       throw new ApiError("unauthorized", { message: "Send the operator's METRICS_TOKEN as the bearer." });
-    const queue = await gauges.text();
-    return new Response((await registry.metrics()) + queue, { headers: { "Content-Type": registry.contentType } });
-  });
+  };
+  return new Elysia()
+    .get("/metrics", async ({ request }) => {
+      check(request);
+      const queue = await gauges.text();
+      return new Response((await registry.metrics()) + queue, { headers: { "Content-Type": registry.contentType } });
+    })
+    .get("/backlog", async ({ request }) => {
+      check(request);
+      try {
+        return Response.json(await readBacklog(ctx.sql, ctx.config.workerConcurrency));
+      } catch (error) {
+        throw isUnavailable(error) ? unavailable() : error;
+      }
+    });
 }
 
 /** Returns whether a request may read `/metrics`. */

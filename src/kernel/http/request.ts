@@ -61,7 +61,7 @@ export function isRead({ method }: Request): boolean {
   return method === "GET" || method === "HEAD";
 }
 
-const probe = /^[a-z]+:\/\/[^/]*\/(?:healthz|readyz|metrics)(?:\?|$)/;
+const probe = /^[a-z]+:\/\/[^/]*\/(?:healthz|readyz|metrics|backlog)(?:\?|$)/;
 
 /** Returns whether a request is what monitors send every few seconds. With any other method it is a request like all others. */
 export function isProbe(request: Request): boolean {

@@ -90,6 +90,27 @@ export const followersOpen = new Gauge({
   registers,
 });
 
+/** Whether this process runs turns, and how many. */
+let slotsOfWorker: () => { readonly used: number; readonly slots: number } | null = () => null;
+
+new Gauge({
+  name: "parley_worker_slots",
+  help: "Slots of this worker for turns, used and free.",
+  labelNames: ["state"],
+  registers,
+  collect() {
+    const now = slotsOfWorker();
+    if (now === null) return this.reset();
+    this.set({ state: "used" }, now.used);
+    this.set({ state: "free" }, Math.max(0, now.slots - now.used));
+  },
+});
+
+/** Begins to measure the slots of a worker; `read` says how they are. */
+export function measureSlots(read: typeof slotsOfWorker): void {
+  slotsOfWorker = read;
+}
+
 export const sessionsHeld = new Gauge({
   name: "parley_sessions_held",
   help: "Sessions whose advisory lock this worker holds: the turns that it runs now.",

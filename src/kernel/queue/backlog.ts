@@ -1,0 +1,79 @@
+import type { AnySql } from "../database/client.ts";
+import { workerDeadMs } from "../limits.ts";
+
+/** What waits for workers in the whole installation, and how many of them it would take (docs/watching.md). */
+export interface Backlog {
+  /** Turns that no worker has looked at yet. */
+  readonly queued: number;
+  /** Turns that wait for a slot of their tenant. */
+  readonly parked: number;
+  readonly running: number;
+  /** Of all workers that beat. */
+  readonly slots: number;
+  /** How long the oldest of them has waited. */
+  readonly oldestSeconds: number;
+  readonly workersWanted: number;
+}
+
+/** At most this many turns are counted of each status, the oldest. */
+const turnsMax = 20_000;
+/** A tenant that is alone takes at most this part of a worker's slots by a weight of 1 (docs/workers.md, "Slots"). */
+const heldPerFree = 4;
+
+/** The turns of a tenant. */
+export interface TenantDemand {
+  readonly running: number;
+  readonly waiting: number;
+  readonly weight: number;
+  /** How many of its turns may run at once; null: no limit. */
+  readonly runningMax: number | null;
+}
+
+interface BacklogRow extends Omit<Backlog, "workersWanted"> {
+  readonly workers: number;
+  readonly tenants: readonly TenantDemand[];
+}
+
+/** Returns what there is. `slotsOfOne` are those of a worker where none beats. */
+export async function readBacklog(sql: AnySql, slotsOfOne: number): Promise<Backlog> {
+  const oldest = (status: string) => sql`
+    (select status, tenant_id, parked_at, coalesce(queued_at, accepted_at) as since from turns
+    where status = ${status} and cancel_requested_at is null order by turns.accepted_at limit ${turnsMax})`;
+  const [row] = await sql<[BacklogRow]>`
+    with /* backlog.read */ counted as materialized (${oldest("queued")} union all ${oldest("running")}),
+    demand as (
+      select t.id, t.weight, t.running_turns as running_max, count(*) filter (where c.status = 'running')::int as running,
+        count(*) filter (where c.status = 'queued')::int as waiting
+      from counted c join tenants t on t.id = c.tenant_id group by t.id
+    ), beating as (
+      select slots from workers where beat_at > now() - ${workerDeadMs} * interval '1 millisecond' and drain_requested_at is null
+    )
+    select count(*) filter (where status = 'queued' and parked_at is null)::int as queued,
+      count(*) filter (where status = 'queued' and parked_at is not null)::int as parked,
+      count(*) filter (where status = 'running')::int as running,
+      coalesce(extract(epoch from now() - min(since) filter (where status = 'queued')), 0)::float8 as oldest_seconds,
+      (select count(*)::int from beating) as workers, (select coalesce(sum(slots), 0)::int from beating) as slots,
+      (select coalesce(json_agg(json_build_object('running', running, 'waiting', waiting, 'weight', weight, 'runningMax', running_max)), '[]')
+        from demand) as tenants
+    from counted`;
+  const { workers, tenants, ...counts } = row;
+  const each = workers === 0 ? slotsOfOne : counts.slots / workers;
+  const oldestSeconds = Math.max(0, Math.round(counts.oldestSeconds * 10) / 10);
+  return { ...counts, oldestSeconds, workersWanted: workersFor(tenants, each, workers) };
+}
+
+/**
+ * Returns how many workers it takes to run what would run: all that runs and waits, of each tenant as many as
+ * it may, each of them within its share of a worker's slots. At rest it is one, or none where there is none.
+ */
+export function workersFor(tenants: readonly TenantDemand[], slotsOfOne: number, workers: number): number {
+  let all = 0;
+  let wanted = Math.min(1, workers);
+  for (const { running, waiting, weight, runningMax } of tenants) {
+    const turns = Math.max(running, Math.min(running + waiting, runningMax ?? Number.POSITIVE_INFINITY));
+    all += turns;
+    const share = Math.max(1, Math.floor((slotsOfOne * heldPerFree * weight) / (heldPerFree * weight + 1)));
+    wanted = Math.max(wanted, Math.ceil(turns / share));
+  }
+  return Math.max(wanted, Math.ceil(all / slotsOfOne));
+}
