@@ -3,7 +3,7 @@ import type { AnySql, Sql, Tx } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { cleanText } from "../messages/text.ts";
-import { decideApproval } from "../sessions/approvals.ts";
+import { decideApproval } from "../sessions/pause/approvals.ts";
 import { recordPress } from "./delivery-states.ts";
 import { insertInboxMessage } from "./inbox-states.ts";
 import { followMove } from "./move.ts";

@@ -8,7 +8,7 @@ import { tx } from "../kernel/database/transaction.ts";
 import type { IdOf } from "../kernel/ids.ts";
 import { retryJobs } from "../kernel/queue/stored-jobs.ts";
 import { askToDrain } from "../kernel/queue/workers.ts";
-import { type EndedTurns, endTurnsOf } from "../sessions/end-all.ts";
+import { type EndedTurns, endTurnsOf } from "../sessions/cancel/end-all.ts";
 import { readTenantLoad } from "../sessions/load.ts";
 import { cancelQueuedRuns } from "../tasks/run-states.ts";
 import { changeTenant, type TenantChange } from "../tenants/store.ts";

@@ -1,8 +1,8 @@
 import type { Ctx } from "../kernel/context.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
-import type { ApprovalRow } from "../sessions/approvals.ts";
-import type { ClientCallRow } from "../sessions/client-calls.ts";
-import { settlePause } from "../sessions/settle.ts";
+import type { ApprovalRow } from "../sessions/pause/approvals.ts";
+import type { ClientCallRow } from "../sessions/pause/client-calls.ts";
+import { settlePause } from "../sessions/pause/settle.ts";
 import { logAttemptOf, logStates } from "../sessions/state/turn-log.ts";
 import type { AskedResponse } from "./asked.ts";
 import type { FollowedResponse } from "./follow.ts";

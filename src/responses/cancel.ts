@@ -3,7 +3,7 @@ import type { Ctx } from "../kernel/context.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import { ApiError } from "../kernel/errors.ts";
 import type { IdOf } from "../kernel/ids.ts";
-import { cancelTurn } from "../sessions/cancel.ts";
+import { cancelTurn } from "../sessions/cancel/cancel.ts";
 import { requireResponse, type StoredTurnResponse } from "./read.ts";
 
 /** A cancellation waits for the end of its turn for so long; after that the response is returned as it is. */

@@ -6,9 +6,9 @@ import { Characters } from "../kernel/http/request-fields.ts";
 import { storable } from "../messages/text.ts";
 import type { CallResult } from "../messages/tool-calls.ts";
 import { requireSession } from "./approval-routes.ts";
-import { listClientCalls, settleCall } from "./client-calls.ts";
 import { ofOwnSession, ofOwnSessionWith } from "./client-reach.ts";
 import type { StreamContext } from "./follow/respond.ts";
+import { listClientCalls, settleCall } from "./pause/client-calls.ts";
 import { ToolCallListResponse, ToolCallSettledResponse } from "./responses.ts";
 import { type ClientResult, ClientResultBody, sessionPath } from "./schema.ts";
 

@@ -8,14 +8,14 @@ import { MessageStream } from "../messages/schema.ts";
 import { acceptErrors } from "./accept/errors.ts";
 import { acceptGeneration, checkGenerateMessages } from "./accept/generate.ts";
 import { acceptTurn } from "./accept/turn.ts";
-import { cancelInSession } from "./cancel.ts";
+import { cancelInSession } from "./cancel/cancel.ts";
 import { newSessionOfOwn, ofOwnSession, turnOfOwn } from "./client-reach.ts";
 import { joinTurn } from "./follow/join.ts";
 import { respondWithTurn, type StreamContext } from "./follow/respond.ts";
 import { respondWithPause } from "./follow/respond-pause.ts";
+import { isSettling, settleByMessage } from "./pause/settle.ts";
 import { CancelResponse, MessageResponse, PauseResponse } from "./responses.ts";
 import { Generate, sessionPath, type TurnBody, TurnCancel, TurnCreate, TurnResume } from "./schema.ts";
-import { isSettling, settleByMessage } from "./settle.ts";
 
 const agentPath = pathIds({ agentId: Id("agent") });
 const sessionParams = pathIds(sessionPath);

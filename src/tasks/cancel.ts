@@ -1,6 +1,6 @@
 import type { Ctx } from "../kernel/context.ts";
 import { tx } from "../kernel/database/transaction.ts";
-import { announceCancel, cancelActive } from "../sessions/cancel.ts";
+import { announceCancel, cancelActive } from "../sessions/cancel/cancel.ts";
 import { cancelQueuedRun, endRunOfTurn, markCancelRequested } from "./run-states.ts";
 import { findRunOf } from "./runs.ts";
 import { getTask } from "./store.ts";

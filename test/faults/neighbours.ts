@@ -1,5 +1,5 @@
 import type { IdOf } from "../../src/kernel/ids.ts";
-import { endTurnsOf } from "../../src/sessions/end-all.ts";
+import { endTurnsOf } from "../../src/sessions/cancel/end-all.ts";
 import { eventually } from "../harness/eventually.ts";
 import type { Client, Installation } from "../harness/processes.ts";
 import { redisKeysWith, tablesWith } from "../harness/traces.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { IdOf } from "../../src/kernel/ids.ts";
-import { endTurnsOf } from "../../src/sessions/end-all.ts";
+import { endTurnsOf } from "../../src/sessions/cancel/end-all.ts";
 import { useService } from "../harness/fixture.ts";
 import { eventually, type TestTenant } from "../harness/harness.ts";
 import { makeAgent } from "../harness/seed.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { WebhookCreate } from "parley/client";
 import { newId } from "../../src/kernel/ids.ts";
-import { endTurnsOf } from "../../src/sessions/end-all.ts";
+import { endTurnsOf } from "../../src/sessions/cancel/end-all.ts";
 import { eventually } from "../harness/harness.ts";
 import { makeAgent } from "../harness/seed.ts";
 import { open, play, script, sessionPath } from "../harness/turns.ts";

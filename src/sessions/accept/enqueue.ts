@@ -6,7 +6,7 @@ import { unavailable } from "../../kernel/database/failure.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import type { IdempotencyKey } from "../../kernel/http/idempotency.ts";
 import { lineTurnsMax } from "../../kernel/limits.ts";
-import { announceCancel, type CanceledTurn, cancelActive } from "../cancel.ts";
+import { announceCancel, type CanceledTurn, cancelActive } from "../cancel/cancel.ts";
 import { shownOfQueued } from "../end/progress.ts";
 import { enqueueMove, type NewLineTurn, ringLine } from "../state/line.ts";
 import { type AcceptedTurn, acceptedOf } from "./accepted.ts";

@@ -10,7 +10,7 @@ import { tx } from "../../kernel/database/transaction.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import { passingMsMax, passingPauseMs, turnPatienceMs } from "../../kernel/limits.ts";
 import { merchantGuard } from "../../merchant/guard.ts";
-import { endUnclaimed } from "../cancel.ts";
+import { endUnclaimed } from "../cancel/cancel.ts";
 import { type FirstInLine, firstInLine, ringLine, startMove } from "../state/line.ts";
 import type { TurnError } from "../state/turn-end.ts";
 import { queueOf } from "./queued-turns.ts";

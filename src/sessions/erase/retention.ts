@@ -3,7 +3,7 @@ import type { Sql } from "../../kernel/database/client.ts";
 import { eraseByIndex, idsOf, paced, type SizedId } from "../../kernel/database/pace.ts";
 import { tx } from "../../kernel/database/transaction.ts";
 import { addJob } from "../../kernel/queue/add-job.ts";
-import { announceCancel, cancelActive } from "../cancel.ts";
+import { announceCancel, cancelActive } from "../cancel/cancel.ts";
 import { closeSessions, type EraseScope, eraseGenerations, eraseSessions } from "./rows.ts";
 
 /**

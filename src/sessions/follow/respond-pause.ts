@@ -1,5 +1,5 @@
 import { Reply } from "../../kernel/http/reply.ts";
-import type { SettledPause } from "../settle.ts";
+import type { SettledPause } from "../pause/settle.ts";
 import { logAttemptOf, logStates } from "../state/turn-log.ts";
 import { type StreamContext, streamTurnLog, turnAsJson } from "./respond.ts";
 import { withoutContent } from "./whole.ts";

@@ -4,9 +4,9 @@ import type { Ctx } from "../../kernel/context.ts";
 import type { AnySql, Sql } from "../../kernel/database/client.ts";
 import { tx } from "../../kernel/database/transaction.ts";
 import { reaperActions } from "../../kernel/telemetry/metrics.ts";
-import { type ApprovalRow, decisionOf } from "../approvals.ts";
-import type { ClientCallRow } from "../client-calls.ts";
-import { applySettled, type Pause } from "../pause.ts";
+import { type ApprovalRow, decisionOf } from "../pause/approvals.ts";
+import type { ClientCallRow } from "../pause/client-calls.ts";
+import { applySettled, type Pause } from "../pause/pause.ts";
 import { expireCallsMove, expiredReason, expireMove } from "../state/continuation.ts";
 
 /** One step ends at most so many pauses, and at most so many of a tenant. */

@@ -60,7 +60,7 @@ import type { TurnRecord } from "./turn-step.ts";
  * | claim   | queued → running           | `run/claim.ts`: `claimMove`               | the session's advisory lock is held; no cancellation was asked for; with a job: no older turn of its tenant is parked, and its tenant's running turns have no limit; else that limit |
  * | end     | running → succeeded, failed, canceled; enqueued, queued, waiting → canceled; enqueued → failed (refused); queued → failed (discarded by the operator) | `end/end.ts`: `endTurn`; of several plain claims at once `endPlain` | the attempt; for a good end also that no cancellation was asked for |
  * | ask     | running → waiting          | `end/ask.ts`: `askTurn`                   | as a good end |
- * | resume  | waiting → queued           | `pause.ts`: `resumeTurn`                  | it waits for this very continuation |
+ * | resume  | waiting → queued           | `pause/pause.ts`: `resumeTurn`            | it waits for this very continuation |
  * | requeue | running → queued           | a draining worker, the reaper: `requeueTurn` | the attempt; nothing was shown or a step is complete, no cancellation was asked for, its worker's event loop does not stand in it (`stopped-worker.ts`), runs are left (`RequeueCause`) |
  * | step    | running → running          | `run/checkpoints.ts`: `writeCheckpoint` in `checkpoint.ts` | the attempt, the steps before it |
  * | unclaim | running → queued           | `run/running-turns.ts`: `unclaimTurn`             | claimed by this very worker; nothing was shown |

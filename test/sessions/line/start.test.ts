@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { endTurnsOf } from "../../../src/sessions/end-all.ts";
+import { endTurnsOf } from "../../../src/sessions/cancel/end-all.ts";
 import { useService } from "../../harness/fixture.ts";
 import { eventually, type Harness, type TestTenant } from "../../harness/harness.ts";
 import { busySession, lineIs, textOfMessage } from "../../harness/line.ts";

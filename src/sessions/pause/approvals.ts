@@ -1,11 +1,11 @@
-import type { AuditActor } from "../kernel/auth/actor.ts";
-import type { AnySql, Tx } from "../kernel/database/client.ts";
-import { ApiError } from "../kernel/errors.ts";
-import type { IdOf } from "../kernel/ids.ts";
-import type { CallDecision } from "../messages/tool-calls.ts";
+import type { AuditActor } from "../../kernel/auth/actor.ts";
+import type { AnySql, Tx } from "../../kernel/database/client.ts";
+import { ApiError } from "../../kernel/errors.ts";
+import type { IdOf } from "../../kernel/ids.ts";
+import type { CallDecision } from "../../messages/tool-calls.ts";
+import { type ApprovalDecision, decideMove } from "../state/continuation.ts";
 import { type Continuation, continuationById, latestContinuation } from "./continuations.ts";
 import { applySettled, type Pause } from "./pause.ts";
-import { type ApprovalDecision, decideMove } from "./state/continuation.ts";
 
 /** A call that waits, or waited, for a person (docs/decisions/approvals.md). */
 export interface ToolApproval {

@@ -1,10 +1,10 @@
-import type { AnySql, Tx } from "../kernel/database/client.ts";
-import { ApiError } from "../kernel/errors.ts";
-import type { IdOf } from "../kernel/ids.ts";
-import type { CallResult } from "../messages/tool-calls.ts";
+import type { AnySql, Tx } from "../../kernel/database/client.ts";
+import { ApiError } from "../../kernel/errors.ts";
+import type { IdOf } from "../../kernel/ids.ts";
+import type { CallResult } from "../../messages/tool-calls.ts";
+import { settleMove } from "../state/continuation.ts";
 import { type Continuation, continuationById, latestContinuation } from "./continuations.ts";
 import { applySettled, type Pause } from "./pause.ts";
-import { settleMove } from "./state/continuation.ts";
 
 /** A call of a tool that the caller runs (docs/decisions/client-tools.md). */
 export interface ClientToolCall {

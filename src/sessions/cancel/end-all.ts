@@ -1,10 +1,10 @@
-import type { Ctx } from "../kernel/context.ts";
-import type { Sql } from "../kernel/database/client.ts";
-import { tx } from "../kernel/database/transaction.ts";
-import type { IdOf } from "../kernel/ids.ts";
-import { endIdleLog } from "./end/idle-log.ts";
-import { endIdleTurn } from "./end/idle-turn.ts";
-import { cancelChannel, requestCancelOfMany, type StoppingTurn, type TurnsToEnd } from "./state/cancel-request.ts";
+import type { Ctx } from "../../kernel/context.ts";
+import type { Sql } from "../../kernel/database/client.ts";
+import { tx } from "../../kernel/database/transaction.ts";
+import type { IdOf } from "../../kernel/ids.ts";
+import { endIdleLog } from "../end/idle-log.ts";
+import { endIdleTurn } from "../end/idle-turn.ts";
+import { cancelChannel, requestCancelOfMany, type StoppingTurn, type TurnsToEnd } from "../state/cancel-request.ts";
 
 /** How many turns were ended, by the state in which they were found; those in lines were queued. */
 export type EndedTurns = { readonly [State in Exclude<StoppingTurn["status"], "enqueued">]: number };

@@ -1,7 +1,7 @@
-import { invalid } from "../kernel/errors.ts";
-import { storable } from "../messages/text.ts";
-import type { CallResult } from "../messages/tool-calls.ts";
-import { approvalReasonCharactersMax, clientErrorCharactersMax, clientResultBytesMax } from "./schema.ts";
+import { invalid } from "../../kernel/errors.ts";
+import { storable } from "../../messages/text.ts";
+import type { CallResult } from "../../messages/tool-calls.ts";
+import { approvalReasonCharactersMax, clientErrorCharactersMax, clientResultBytesMax } from "../schema.ts";
 
 /** A part of a message that a client sent, which may hold anything. */
 interface SentPart {

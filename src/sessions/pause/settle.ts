@@ -1,24 +1,24 @@
-import { recordAudit } from "../kernel/audit/record.ts";
-import type { Principal } from "../kernel/auth/authenticator.ts";
-import type { Ctx } from "../kernel/context.ts";
-import { json, type Tx } from "../kernel/database/client.ts";
-import { tx } from "../kernel/database/transaction.ts";
-import { ApiError, invalid } from "../kernel/errors.ts";
-import { type IdempotencyKey, keepTurn, keyOfDeleted, recallKey, waitForKey } from "../kernel/http/idempotency.ts";
-import type { IdOf } from "../kernel/ids.ts";
-import type { CallResult } from "../messages/tool-calls.ts";
-import type { UiMessage } from "../messages/ui-message.ts";
+import { recordAudit } from "../../kernel/audit/record.ts";
+import type { Principal } from "../../kernel/auth/authenticator.ts";
+import type { Ctx } from "../../kernel/context.ts";
+import { json, type Tx } from "../../kernel/database/client.ts";
+import { tx } from "../../kernel/database/transaction.ts";
+import { ApiError, invalid } from "../../kernel/errors.ts";
+import { type IdempotencyKey, keepTurn, keyOfDeleted, recallKey, waitForKey } from "../../kernel/http/idempotency.ts";
+import type { IdOf } from "../../kernel/ids.ts";
+import type { CallResult } from "../../messages/tool-calls.ts";
+import type { UiMessage } from "../../messages/ui-message.ts";
+import { requireAbility } from "../client-reach.ts";
+import type { TurnBody } from "../schema.ts";
+import type { CallerOptions } from "../state/caller-options.ts";
+import { decideMove, settleMove } from "../state/continuation.ts";
+import { findSession } from "../state/store.ts";
+import { answerOf } from "../state/turn-log.ts";
 import { type ApprovalRow, decisionOf } from "./approvals.ts";
 import type { ClientCallRow } from "./client-calls.ts";
-import { requireAbility } from "./client-reach.ts";
 import { type Continuation, continuationById } from "./continuations.ts";
 import { applySettled, type Pause } from "./pause.ts";
-import type { TurnBody } from "./schema.ts";
 import { readDecision, readResult } from "./settled-parts.ts";
-import type { CallerOptions } from "./state/caller-options.ts";
-import { decideMove, settleMove } from "./state/continuation.ts";
-import { findSession } from "./state/store.ts";
-import { answerOf } from "./state/turn-log.ts";
 
 /** An assistant message that a client sends back. */
 export interface SettlingRequest {

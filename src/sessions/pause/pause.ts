@@ -1,10 +1,10 @@
-import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
-import type { IdOf } from "../kernel/ids.ts";
-import { addSendJobSql } from "../kernel/queue/outbox.ts";
-import { type CallDecision, type CallResult, withDecisions, withResults } from "../messages/tool-calls.ts";
-import type { UiMessage } from "../messages/ui-message.ts";
-import { isSettled, queueContinuation } from "./state/continuation.ts";
-import { resumeTurn } from "./state/turn.ts";
+import { type AnySql, json, type Tx } from "../../kernel/database/client.ts";
+import type { IdOf } from "../../kernel/ids.ts";
+import { addSendJobSql } from "../../kernel/queue/outbox.ts";
+import { type CallDecision, type CallResult, withDecisions, withResults } from "../../messages/tool-calls.ts";
+import type { UiMessage } from "../../messages/ui-message.ts";
+import { isSettled, queueContinuation } from "../state/continuation.ts";
+import { resumeTurn } from "../state/turn.ts";
 
 /** A turn that has stopped to ask, and what resumes it. */
 export interface Pause {

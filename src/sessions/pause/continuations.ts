@@ -1,5 +1,5 @@
-import type { AnySql } from "../kernel/database/client.ts";
-import type { IdOf } from "../kernel/ids.ts";
+import type { AnySql } from "../../kernel/database/client.ts";
+import type { IdOf } from "../../kernel/ids.ts";
 
 /** What resumes a turn once its approvals are decided and its calls of client tools have results. */
 export interface Continuation {

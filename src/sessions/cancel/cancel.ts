@@ -1,14 +1,14 @@
-import type { Ctx } from "../kernel/context.ts";
-import type { Tx } from "../kernel/database/client.ts";
-import { tx } from "../kernel/database/transaction.ts";
-import { ApiError } from "../kernel/errors.ts";
-import type { IdOf } from "../kernel/ids.ts";
-import { endIdleLog, type IdleLog } from "./end/idle-log.ts";
-import { endIdleTurn, type IdleEnd } from "./end/idle-turn.ts";
-import { type ShownAnswer, shownOfQueued } from "./end/progress.ts";
-import { type CancelKeep, cancelChannel, requestCancel, type StoppingTurn } from "./state/cancel-request.ts";
-import { requestCancelOfLine } from "./state/line.ts";
-import { findSession } from "./state/store.ts";
+import type { Ctx } from "../../kernel/context.ts";
+import type { Tx } from "../../kernel/database/client.ts";
+import { tx } from "../../kernel/database/transaction.ts";
+import { ApiError } from "../../kernel/errors.ts";
+import type { IdOf } from "../../kernel/ids.ts";
+import { endIdleLog, type IdleLog } from "../end/idle-log.ts";
+import { endIdleTurn, type IdleEnd } from "../end/idle-turn.ts";
+import { type ShownAnswer, shownOfQueued } from "../end/progress.ts";
+import { type CancelKeep, cancelChannel, requestCancel, type StoppingTurn } from "../state/cancel-request.ts";
+import { requestCancelOfLine } from "../state/line.ts";
+import { findSession } from "../state/store.ts";
 
 /** What a client asks for with a cancellation. */
 export interface CancelBody {
