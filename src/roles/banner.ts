@@ -7,6 +7,8 @@ export interface Started {
   readonly demo: Demo;
   /** Where the data is kept. */
   readonly database: string;
+  /** What commands of workspaces run in. */
+  readonly commands: string;
   /** Null where the console is off; the code signs in once. */
   readonly page: { readonly code: string | null } | null;
 }
@@ -15,7 +17,7 @@ export interface Started {
 const keyVariable = "$PARLEY_API_KEY";
 
 /** Returns plain text: the address, a key, and a command line that streams an answer. */
-export function banner({ publicUrl, demo, database, page }: Started): string {
+export function banner({ publicUrl, demo, database, commands, page }: Started): string {
   const message = { id: "m1", role: "user", parts: [{ type: "text", text: "Hello!" }] };
   // In double quotes the shell replaces the variable; a real key needs no shell.
   const authorization =
@@ -31,6 +33,7 @@ export function banner({ publicUrl, demo, database, page }: Started): string {
     `  API key   ${key}`,
     `  Agent     ${demo.agentId} (a simulated model that needs no key)`,
     `  Data      ${database}`,
+    `  Commands  ${commands}`,
     "",
     "Start a conversation:",
     "",

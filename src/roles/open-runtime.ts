@@ -8,20 +8,21 @@ import { warnIfUnconfined } from "../workspaces/shell/process.ts";
 import { OperatorError } from "./operator-error.ts";
 
 /**
- * Opens what commands of workspaces run in, says in the log what that is, and closes it with `opened`. Throws `OperatorError`
- * where it cannot work.
+ * Opens what commands of workspaces run in, closes it with `opened`, and returns what it is, in a few words that the log has too. Throws
+ * `OperatorError` where it cannot work.
  */
-export async function openRuntime(config: Config, log: Logger, opened: AsyncDisposableStack): Promise<void> {
-  const { runtime } = config.sandbox;
-  if (runtime === "simulated") {
-    log.info({ runtime }, "commands run in a simulated shell");
-    void warnIfUnconfined(log);
-    return;
+export async function openRuntime(config: Config, log: Logger, opened: AsyncDisposableStack): Promise<string> {
+  const { runtime, urls, token } = config.sandbox;
+  if (runtime === "bubblewrap") {
+    const programs = await openPrograms(config, log, opened);
+    setRuntime(config, programs);
+    return programs.said;
   }
-  if (runtime === "bubblewrap") return setRuntime(config, await openPrograms(config, log, opened));
-  const { urls, token } = config.sandbox;
-  log.info({ runtime, hosts: urls.length }, `commands run at ${urls.map((url) => new URL(url).host).join(", ")}`);
-  setRuntime(config, new RemoteRuntime({ urls, token: token ?? "" }));
+  const said = runtime === "simulated" ? "a simulated shell" : urls.map((url) => new URL(url).host).join(", ");
+  log.info({ runtime }, `commands run in ${said}`);
+  if (runtime === "simulated") void warnIfUnconfined(log);
+  else setRuntime(config, new RemoteRuntime({ urls, token: token ?? "" }));
+  return said;
 }
 
 /** Opens the runtime that runs programs on this host, closed with `opened`. Throws `OperatorError` where it cannot work. */

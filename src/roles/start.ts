@@ -33,13 +33,13 @@ export const start: Role = async (config, log, opened) => {
   const foundation = openFoundation({ ...shared, config, log, publicUrl, simulatedModelUrl: model.url }, opened);
   const ctx = openHttpContext(foundation, opened);
   const demo = await findDemo(ctx, model.url);
-  await openRuntime(config, log, opened);
+  const commands = await openRuntime(config, log, opened);
   const workers = await startWorkerPool(openWorkerContext(foundation, opened), shared);
   opened.defer(() => drainBoth(http, workers, config.drainSeconds * 1000));
   for (const pages of servedPages(config)) await ensurePages(log, pages);
   http.open(createApp(ctx));
   const code = config.console && demo.token !== null ? await createLink(ctx.sql, demo.tenantId, demo.token) : null;
-  process.stdout.write(banner({ publicUrl, demo, database: shown, page: config.console ? { code } : null }));
+  process.stdout.write(banner({ publicUrl, demo, database: shown, commands, page: config.console ? { code } : null }));
 };
 
 /** Returns what the operator configures for `serve` and `work`, made where it is not configured: a migrated database and a key. `shown` names the database for the banner. */

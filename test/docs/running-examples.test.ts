@@ -41,7 +41,7 @@ const printed: Readonly<Record<string, readonly RegExp[]>> = {
   "workspace.ts": [/tea,3/, /^coffee,4$/m],
 };
 /** Programs that wait for others are in `examples.test.ts`, and `begin.ts` is no program. */
-const elsewhere = ["begin.ts", "chat-apps.ts", "clock.ts", "responses.ts", "webhook-receiver.ts"];
+const elsewhere = ["begin.ts", "chat-apps.ts", "clock.ts", "programs.ts", "responses.ts", "webhook-receiver.ts"];
 
 test("each example is run by a test", () => {
   const files = readdirSync(inRepository("docs/examples"));

@@ -92,6 +92,8 @@ class NeedsError extends Error {
 export class BubblewrapRuntime implements Runtime {
   readonly name = "bubblewrap";
   readonly isReal = true;
+  /** What it is, in a few words. */
+  readonly said: string;
   readonly #options: BubblewrapOptions;
   readonly #log: Logger;
   readonly #places: SharedSlots;
@@ -101,6 +103,7 @@ export class BubblewrapRuntime implements Runtime {
   #running = 0;
 
   constructor(options: BubblewrapOptions, users: ProgramUsers, log: Logger) {
+    this.said = `bubblewrap, as ${users.said}`;
     this.#options = options;
     this.#log = log;
     this.#places = new SharedSlots(options.places, Math.max(1, Math.ceil(options.places / 2)));
