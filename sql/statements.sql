@@ -31,24 +31,25 @@ update /* continuation.queue */ continuations set status = 'queued' where id = $
 -- credit.spend
 
 -- when: a model call's usage
--- parameters: $1 bigint, $2 bigint, $3 integer, $4 boolean, $5 text turn_…, $6 integer, $7 integer, $8 bigint,
---   $9 text turn_…, $10 integer, $11 text ten_…
+-- parameters: $1 bigint, $2 bigint, $3 integer, $4 boolean, $5 jsonb, $6 text turn_…, $7 integer, $8 integer,
+--   $9 bigint, $10 text turn_…, $11 integer, $12 text ten_…
 -- plan: the statement: turns by turns_pkey, tenants by tenants_pkey
 -- plan: noted: turns by turns_pkey, updates turns
 -- plan: spent: tenants by tenants_pkey, updates tenants
 with /* credit.spend */ noted as (
   update turns set input_tokens = input_tokens + $1, output_tokens = output_tokens + $2,
-  model_calls = model_calls + $3, usage_estimated = usage_estimated or $4
-  where id = $5 and attempt = $6 and status = 'running' and model_calls = $7
+  model_calls = model_calls + $3, usage_estimated = usage_estimated or $4,
+  model_usage = coalesce(coalesce(model_usage, '[]') || $5::jsonb, model_usage)
+  where id = $6 and attempt = $7 and status = 'running' and model_calls = $8
   returning tenant_id
 ), spent as (
-  update tenants t set usage_credit = usage_credit - $8::bigint
+  update tenants t set usage_credit = usage_credit - $9::bigint
   from "noted" moved where t.id = moved.tenant_id and usage_credit is not null
   returning usage_credit
 )
 select coalesce((select usage_credit from spent), t.usage_credit) as credit,
-not exists (select 1 from turns where id = $9 and attempt = $10 and status = 'running') as is_gone
-from tenants t where t.id = $11;
+not exists (select 1 from turns where id = $10 and attempt = $11 and status = 'running') as is_gone
+from tenants t where t.id = $12;
 
 
 -- history.read
@@ -1374,66 +1375,32 @@ with /* turn.park */ parked as (
 select pg_notify($2, tenant_id) from (select distinct tenant_id from parked) tenants;
 
 
--- turn.requeue: 3 texts
+-- turn.requeue
 
 -- when: its worker stops
--- parameters: $1 bigint, $2 bigint, $3 integer, $4 boolean, $5 text turn_…, $6 integer, $7 bigint, $8 integer, $9 text
--- plan: requeued: turns by turns_pkey, updates turns
--- plan: spent: tenants by tenants_pkey, updates tenants
-with /* turn.requeue */ requeued as (
-  update turns set status = 'queued', worker_id = null, claimed_at = null, shown_at = null, run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint,
-  input_tokens = input_tokens + $1, output_tokens = output_tokens + $2,
-  model_calls = model_calls + $3, usage_estimated = usage_estimated or $4 , attempts_before = attempts_before + 1
-  where id = $5 and attempt = $6 and status = 'running' and (shown_at is null or steps_done > 0)
-  and cancel_requested_at is null and stopped_worker_at is null and true
-  returning id, session_id, tenant_id
-), spent as (
-  update tenants t set usage_credit = usage_credit - $7::bigint
-  from "requeued" moved where t.id = moved.tenant_id and usage_credit is not null
-  returning usage_credit
-)
-select (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $8, job_key => id
-)).id as job, pg_notify($9, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id)::text as announced from requeued;
-
 -- when: its worker has lost its hold on it
--- parameters: $1 bigint, $2 bigint, $3 integer, $4 boolean, $5 text turn_…, $6 integer, $7 integer, $8 bigint,
---   $9 integer, $10 text
--- plan: requeued: turns by turns_pkey, updates turns
--- plan: spent: tenants by tenants_pkey, updates tenants
-with /* turn.requeue */ requeued as (
-  update turns set status = 'queued', worker_id = null, claimed_at = null, shown_at = null, run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint,
-  input_tokens = input_tokens + $1, output_tokens = output_tokens + $2,
-  model_calls = model_calls + $3, usage_estimated = usage_estimated or $4
-  where id = $5 and attempt = $6 and status = 'running' and (shown_at is null or steps_done > 0)
-  and cancel_requested_at is null and stopped_worker_at is null and attempt - attempts_before - crashes < $7
-  returning id, session_id, tenant_id
-), spent as (
-  update tenants t set usage_credit = usage_credit - $8::bigint
-  from "requeued" moved where t.id = moved.tenant_id and usage_credit is not null
-  returning usage_credit
-)
-select (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $9, job_key => id
-)).id as job, pg_notify($10, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id)::text as announced from requeued;
-
 -- when: its worker is lost
--- parameters: $1 bigint, $2 bigint, $3 integer, $4 boolean, $5 text turn_…, $6 integer, $7 integer, $8 bigint,
---   $9 integer, $10 text
+-- parameters: $1 json, $2 json, $3 timestamp with time zone, $4 bigint, $5 bigint, $6 integer, $7 boolean, $8 jsonb,
+--   $9 integer, $10 integer, $11 text turn_…, $12 integer, $13 integer, $14 integer, $15 bigint, $16 integer, $17 text
 -- plan: requeued: turns by turns_pkey, updates turns
 -- plan: spent: tenants by tenants_pkey, updates tenants
 with /* turn.requeue */ requeued as (
   update turns set status = 'queued', worker_id = null, claimed_at = null, shown_at = null, run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint,
-  input_tokens = input_tokens + $1, output_tokens = output_tokens + $2,
-  model_calls = model_calls + $3, usage_estimated = usage_estimated or $4 , crashes = crashes + 1
-  where id = $5 and attempt = $6 and status = 'running' and (shown_at is null or steps_done > 0)
-  and cancel_requested_at is null and stopped_worker_at is null and crashes < $7
+  steps = coalesce($1, steps), tools_left_out = coalesce($2, tools_left_out),
+  first_text_at = coalesce(first_text_at, $3::timestamptz), input_tokens = input_tokens + $4, output_tokens = output_tokens + $5,
+  model_calls = model_calls + $6, usage_estimated = usage_estimated or $7,
+  model_usage = coalesce(coalesce(model_usage, '[]') || $8::jsonb, model_usage), attempts_before = attempts_before + $9, crashes = crashes + $10
+  where id = $11 and attempt = $12 and status = 'running' and (shown_at is null or steps_done > 0)
+  and cancel_requested_at is null and stopped_worker_at is null
+  and coalesce(attempt - attempts_before - crashes < $13::int, true) and coalesce(crashes < $14::int, true)
   returning id, session_id, tenant_id
 ), spent as (
-  update tenants t set usage_credit = usage_credit - $8::bigint
+  update tenants t set usage_credit = usage_credit - $15::bigint
   from "requeued" moved where t.id = moved.tenant_id and usage_credit is not null
   returning usage_credit
 )
-select (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $9, job_key => id
-)).id as job, pg_notify($10, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id)::text as announced from requeued;
+select (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $16, job_key => id
+)).id as job, pg_notify($17, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id)::text as announced from requeued;
 
 
 -- turn.resume
@@ -1483,29 +1450,31 @@ case when parked_at is null then pg_notify($9, id || ' ' || coalesce(session_id,
 -- turn.step
 
 -- when: a completed step
--- parameters: $1 integer, $2 integer, $3 json, $4 timestamp with time zone, $5 bigint, $6 bigint, $7 integer,
---   $8 boolean, $9 text turn_…, $10 integer, $11 integer, $12 integer, $13 json, $14 bigint, $15 text turn_…,
---   $16 integer, $17 text ten_…
+-- parameters: $1 integer, $2 integer, $3 json, $4 json, $5 timestamp with time zone, $6 bigint, $7 bigint, $8 integer,
+--   $9 boolean, $10 jsonb, $11 text turn_…, $12 integer, $13 integer, $14 integer, $15 json, $16 bigint,
+--   $17 text turn_…, $18 integer, $19 text ten_…
 -- plan: the statement: turns by turns_pkey, tenants by tenants_pkey
 -- plan: stepped: turns by turns_pkey, updates turns
 -- plan: kept: inserts turn_checkpoints
 -- plan: spent: tenants by tenants_pkey, updates tenants
 with /* turn.step */ stepped as (
   update turns set steps_done = steps_done + 1, step_events = $1, tool_events = null, crashes = 0,
-  attempts_before = attempt - 1, calls_before = model_calls + $2, steps = $3, first_text_at = coalesce(first_text_at, $4), input_tokens = input_tokens + $5, output_tokens = output_tokens + $6,
-  model_calls = model_calls + $7, usage_estimated = usage_estimated or $8
-  where id = $9 and attempt = $10 and status = 'running' and steps_done = $11
+  attempts_before = attempt - 1, calls_before = model_calls + $2, steps = coalesce($3, steps), tools_left_out = coalesce($4, tools_left_out),
+  first_text_at = coalesce(first_text_at, $5::timestamptz), input_tokens = input_tokens + $6, output_tokens = output_tokens + $7,
+  model_calls = model_calls + $8, usage_estimated = usage_estimated or $9,
+  model_usage = coalesce(coalesce(model_usage, '[]') || $10::jsonb, model_usage)
+  where id = $11 and attempt = $12 and status = 'running' and steps_done = $13
   returning id, tenant_id
 ), kept as (
-  insert into turn_checkpoints (turn_id, step, chunks) select id, $12, $13 from stepped
+  insert into turn_checkpoints (turn_id, step, chunks) select id, $14, $15 from stepped
 ), spent as (
-  update tenants t set usage_credit = usage_credit - $14::bigint
+  update tenants t set usage_credit = usage_credit - $16::bigint
   from "stepped" moved where t.id = moved.tenant_id and usage_credit is not null
   returning usage_credit
 )
 select coalesce((select usage_credit from spent), t.usage_credit) as credit,
-not exists (select 1 from turns where id = $15 and attempt = $16 and status = 'running') as is_gone
-from tenants t where t.id = $17;
+not exists (select 1 from turns where id = $17 and attempt = $18 and status = 'running') as is_gone
+from tenants t where t.id = $19;
 
 
 -- turn.unclaim

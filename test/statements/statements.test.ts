@@ -13,8 +13,6 @@ const timeoutMs = 300_000;
 const textsMax: Readonly<Record<string, number>> = {
   "turn.accept": 41,
   "turn.claim": 4,
-  "turn.requeue": 18,
-  "turn.step": 4,
 };
 const textsOfOthers = 2;
 

@@ -11,9 +11,10 @@ import type { TurnUsage } from "./turn-end.ts";
 
 /** Returns the assignments that add usage to a turn's row, for an `update turns`. */
 export function addUsage(sql: AnySql, { inputTokens, outputTokens, modelCalls, estimated, others }: TurnUsage) {
-  const byModel = sql`, model_usage = coalesce(model_usage, '[]') || ${json(sql, others)}::jsonb`;
+  const byModel = json(sql, others.length === 0 ? null : others);
   return sql`input_tokens = input_tokens + ${inputTokens}, output_tokens = output_tokens + ${outputTokens},
-        model_calls = model_calls + ${modelCalls}, usage_estimated = usage_estimated or ${estimated} ${others.length === 0 ? sql`` : byModel}`;
+        model_calls = model_calls + ${modelCalls}, usage_estimated = usage_estimated or ${estimated},
+        model_usage = coalesce(coalesce(model_usage, '[]') || ${byModel}::jsonb, model_usage)`;
 }
 
 /** Returns the CTE `spent` that takes usage from the credit of the tenant of a CTE's row; it returns what is left. */

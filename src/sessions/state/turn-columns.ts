@@ -17,10 +17,9 @@ export function stepBegins(sql: AnySql) {
   return sql`shown_at = null, steps_done = greatest(t.steps_done, 1), step_events = 0, tool_events = null, crashes = 0, attempts_before = t.attempt`;
 }
 
-/** Returns the assignments that write what is known of a turn's steps, each with a comma behind it. */
+/** Returns the assignments that write what is known of a turn's steps, each with a comma behind it; null leaves what the row has. */
 export function recordSteps(sql: AnySql, record: TurnRecord | null) {
-  if (record === null) return sql``;
-  const { steps, firstTextAt, toolsLeftOut } = record;
-  const leftOut = toolsLeftOut.length === 0 ? sql`` : sql`tools_left_out = ${json(sql, toolsLeftOut)},`;
-  return sql`steps = ${json(sql, steps)}, ${leftOut} first_text_at = coalesce(first_text_at, ${firstTextAt}),`;
+  const { steps = null, firstTextAt = null, toolsLeftOut = [] } = record ?? {};
+  return sql`steps = coalesce(${json(sql, steps)}, steps), tools_left_out = coalesce(${json(sql, toolsLeftOut.length === 0 ? null : toolsLeftOut)}, tools_left_out),
+        first_text_at = coalesce(first_text_at, ${firstTextAt}::timestamptz),`;
 }

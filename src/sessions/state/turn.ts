@@ -136,17 +136,12 @@ export async function resumeTurn(sql: AnySql, turnId: string, continuationId: st
  */
 export type RequeueCause = "drained" | "handed_back" | "crashed";
 
-/** Returns what each cause asks of the turn, and what it counts. */
-function causeSql(sql: AnySql, cause: RequeueCause) {
-  switch (cause) {
-    case "drained":
-      return { runsAreLeft: sql`true`, counts: sql`, attempts_before = attempts_before + 1` };
-    case "handed_back":
-      return { runsAreLeft: sql`attempt - attempts_before - crashes < ${turnAttemptsMax}`, counts: sql`` };
-    case "crashed":
-      return { runsAreLeft: sql`crashes < ${turnCrashesMax}`, counts: sql`, crashes = crashes + 1` };
-  }
-}
+/** What each cause asks of the turn, null being no bound, and what it counts. */
+const causes = {
+  drained: { attemptsMax: null, crashesMax: null, attempts: 1, crashes: 0 },
+  handed_back: { attemptsMax: turnAttemptsMax, crashesMax: null, attempts: 0, crashes: 0 },
+  crashed: { attemptsMax: null, crashesMax: turnCrashesMax, attempts: 0, crashes: 1 },
+} as const satisfies Record<RequeueCause, object>;
 
 /**
  * The move *requeue*: puts a turn that has shown nothing, or has completed a step, back
@@ -161,13 +156,14 @@ export async function requeueTurn(
   cause: RequeueCause,
   { usage, record = null }: { readonly usage: TurnUsage; readonly record?: TurnRecord | null },
 ): Promise<boolean> {
-  const { runsAreLeft, counts } = causeSql(sql, cause);
+  const { attemptsMax, crashesMax, attempts, crashes } = causes[cause];
   const rows = await sql`
     with /* turn.requeue */ requeued as (
       update turns set status = 'queued', worker_id = null, claimed_at = null, shown_at = null, ${addRunTime(sql)},
-        ${recordSteps(sql, record)} ${addUsage(sql, usage)} ${counts}
+        ${recordSteps(sql, record)} ${addUsage(sql, usage)}, attempts_before = attempts_before + ${attempts}, crashes = crashes + ${crashes}
       where id = ${turnId} and attempt = ${attempt} and status = 'running' and (shown_at is null or steps_done > 0)
-        and cancel_requested_at is null and stopped_worker_at is null and ${runsAreLeft}
+        and cancel_requested_at is null and stopped_worker_at is null
+        and coalesce(attempt - attempts_before - crashes < ${attemptsMax}::int, true) and coalesce(crashes < ${crashesMax}::int, true)
       returning id, session_id, tenant_id
     ), ${spendCredit(sql, usage, "requeued")}
     select ${addTurnJob(sql)} from requeued`;
