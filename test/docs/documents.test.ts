@@ -88,6 +88,8 @@ function wordsOf(text: string): number {
 
 test("a page can be read at a sitting: 1,600 words beside its code and tables", () => {
   const names = readdirSync(inRepository("docs"), { recursive: true, encoding: "utf8" }).map((name) => `docs/${name}`);
-  const pages = [...names.filter((name) => name.endsWith(".md")), "README.md", "loadtest/README.md"];
+  // The changelog is read by its release.
+  const ofDocs = names.filter((name) => name.endsWith(".md") && name !== "docs/changelog.md");
+  const pages = [...ofDocs, "README.md", "loadtest/README.md"];
   expect(pages.filter((path) => wordsOf(read(path)) > 1_600)).toEqual([]);
 });
