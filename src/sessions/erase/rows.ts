@@ -123,7 +123,7 @@ function eraseTurns(
 /** Tells webhooks and the billing provider of the ends of those turns of which the job `turn.after` has not told them yet: it would find nothing any more. */
 async function tellFirst(sql: Sql, ids: readonly string[]): Promise<void> {
   const untold = await sql<{ id: string }[]>`
-    select id from unnest(${ids as string[]}::text[]) as erased (id) where ${hasLiveJobSql(sql, jobKeySql(sql, "turn.after", sql`id`))}`;
+    select id from unnest(${ids as string[]}::text[]) as erased (id) where ${hasLiveJobSql(sql, jobKeySql(sql, "turn.after", sql`erased.id`))}`;
   for (const { id } of untold) {
     await tellTurnEnded(sql, id);
     await billTurn(sql, id, null);

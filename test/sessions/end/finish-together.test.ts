@@ -4,6 +4,7 @@ import { type IdOf, newId } from "../../../src/kernel/ids.ts";
 import type { JobPayloads } from "../../../src/kernel/queue/catalogue.ts";
 import { commitOutcome } from "../../../src/sessions/end/commit.ts";
 import { outcomeOf } from "../../../src/sessions/end/outcome.ts";
+import { purgeSession } from "../../../src/sessions/erase/session.ts";
 import { claimTurn } from "../../../src/sessions/run/claim.ts";
 import type { ClaimedTurn } from "../../../src/sessions/state/claimed-turn.ts";
 import { noUsage, type TurnOutcome } from "../../../src/sessions/state/turn-end.ts";
@@ -245,4 +246,42 @@ test("the first turn in the line of a session starts when its turn ends with oth
     where k.identifier = 'session.next'`;
   expect(jobs.map(({ payload }) => payload.sessionId)).toEqual([withLine.sessionId as string]);
   expect(others).toHaveLength(2);
+});
+
+test("a session that is erased before the job has told of a turn's end leaves its event and its usage for billing", async () => {
+  const { tenant, agent } = await another();
+  const turn = await claimed(tenant, agent);
+  const sessionId = turn.sessionId as string;
+  await h.sql`
+    insert into webhooks (id, tenant_id, url, events, sealed_secret)
+    values (${`wh_${tenant.id}`}, ${tenant.id}, 'https://hooks.test', '{turn.ended}', '\\x00')`;
+  await h.sql`update tenants set monetization = true where id = ${tenant.id}`;
+  await h.sql`
+    insert into merchant_connections (id, tenant_id, provider, environment, merchant_account_id, sealed_credential, key_fragment, guard)
+    values (${`mc_${tenant.id}`}, ${tenant.id}, 'billing_a', 'sandbox', ${tenant.id}, '\\x00', 'abcd', '{}')`;
+  expect(await end(turn, answered("said"))).toBe(true);
+  await h.sql`update sessions set deleted_at = now() where id = ${sessionId}`;
+  await purgeSession(h.ctx, { sessionId, tenantId: tenant.id });
+  expect(await h.sql`select 1 from turns where id = ${turn.id}`).toHaveLength(0);
+  const told = { deliveries: 1, bills: 1, jobs: 1, messages: 0 };
+  expect(await eventsOf(turn)).toEqual(told);
+  await runJobsAfter(turn);
+  expect(await eventsOf(turn)).toEqual(told);
+});
+
+test("a connection plans the statement once, for one end as for several", async () => {
+  const one = openDatabase({ url: h.databaseUrl, max: 1, applicationName: "parley-test-plans" });
+  for (const group of [...Array.from({ length: 12 }, () => 1), 3, 2, 4, 1, 3]) {
+    const turns = await Promise.all(Array.from({ length: group }, () => claimed()));
+    expect(await Promise.all(turns.map((turn) => commitOutcome(one, turn, answered("x"))))).toEqual(
+      turns.map(() => true),
+    );
+  }
+  const [plans] = await one<{ genericPlans: number; customPlans: number }[]>`
+    select generic_plans::int, custom_plans::int from pg_prepared_statements
+    where statement like '%/* turn.end */%' and statement not like '%pg_prepared_statements%'`;
+  await one.end();
+  // Postgres makes five plans for their parameters before it trusts one for any.
+  expect(plans?.customPlans).toBeLessThanOrEqual(5);
+  expect(plans?.genericPlans).toBeGreaterThanOrEqual(10);
 });
