@@ -2,7 +2,7 @@ import postgres from "postgres";
 import { camelCaseColumns, type Sql } from "../src/kernel/database/client.ts";
 import { type IdOf, newId } from "../src/kernel/ids.ts";
 import { queuedTurnsDefault } from "../src/kernel/limits.ts";
-import { insertPlainTurn } from "../src/sessions/accept/insert.ts";
+import { insertTurn } from "../src/sessions/accept/insert.ts";
 import { messagesBefore } from "../src/sessions/message-page.ts";
 import { listLatest, listSessions } from "../src/sessions/state/store.ts";
 import { listTurns } from "../src/sessions/state/turn-list.ts";
@@ -51,7 +51,7 @@ export async function explainAll(stand: Stand, seeded: Seeded, printLine: (line:
     limit: 50,
   };
   const accept = (sessionId: IdOf<"session"> | null) =>
-    undone(sql, (inner) => insertPlainTurn(inner, newTurn(stand, sessionId)));
+    undone(sql, (inner) => insertTurn(inner, newTurn(stand, sessionId)));
   // Of usage by session, the step in which sessions are looked at.
   const asked: Record<string, () => Promise<unknown>> = {
     "sessions, first page": () => listSessions(sql, agentId, filter),
@@ -126,5 +126,8 @@ function newTurn({ tenantId, agentId }: Stand, sessionId: IdOf<"session"> | null
     callerOptions: null,
     hasPlatformProvider: false,
     recalled: null,
+    agentVersion: null,
+    keepSeq: null,
+    key: null,
   };
 }

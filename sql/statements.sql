@@ -250,330 +250,555 @@ and exists (select 1 from agents a where a.id = s.agent_id);
 select /* tenant.lock_running */ pg_advisory_xact_lock(hashtextextended($1, 0));
 
 
--- turn.accept: 7 texts
+-- turn.accept: 8 texts
 
 -- when: one turn of a new session
--- when: several turns at once
--- parameters: $1 integer, $2 text ag_…, $3 text ten_…, $4 boolean, $5 timestamp with time zone, $6 text ten_…,
---   $7 bigint, $8 bigint, $9 text, $10 text ten_…, $11 text, $12 integer, $13 text ss_…, $14 text ten_…,
---   $15 text ag_…, $16 integer, $17 text, $18 json, $19 boolean, $20 text turn_…, $21 text ten_…, $22 text ag_…,
---   $23 text, $24 text, $25 json, $26 bigint, $27 text msg_…, $28 boolean, $29 json, $30 text req_…, $31 text,
---   $32 boolean, $33 text ten_…, $34 smallint, $35 integer, $36 text, $37 text
--- plan: agent: agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated
--- plan: due: turns by turns_tenant_active, api_keys by api_keys_tenant, tenants by tenants_pkey
--- plan: session: inserts sessions
+-- parameters: $1 text turn_…, $2 text ten_…, $3 text ag_…, $4 text ss_…, $5 text, $6 boolean, $7 boolean, $8 integer,
+--   $9 integer, $10 text, $11 json, $12 text, $13 bigint, $14 text msg_…, $15 text, $16 json, $17 json, $18 json,
+--   $19 text req_…, $20 text, $21 timestamp with time zone, $22 integer, $23 boolean, $24 text, $25 text, $26 text,
+--   $27 bytea, $28 boolean, $29 smallint, $30 integer, $31 text, $32 text
+-- plan: due: api_keys by api_keys_tenant, tenants by tenants_pkey, turns by turns_tenant_active, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated
+-- plan: made: inserts sessions
 -- plan: accepted: turns by turns_parked, inserts turns
 -- plan: job: _private_tasks by tasks_identifier_key, inserts _private_jobs
-with /* turn.accept */ agent as materialized (
-  select v.version from agents a
-  join agent_versions v on v.agent_id = a.id and v.version = coalesce($1::int, a.version)
-  left join providers p on p.id = v.provider_id and p.tenant_id = a.tenant_id
-  where a.id = $2 and a.tenant_id = $3 and a.status = 'active' and v.config ->> 'model' is not null
-  and case when v.provider_id is null then $4 else p.id is not null end
-  and (a.workspace_id is not null or not coalesce((v.config -> 'tools')::jsonb ? 'workspace', false))), due as (select 1 from agent where clock_timestamp() < $5 and (select count(*) from (
-      select 1 from turns q where q.tenant_id = $6 and q.status in ('enqueued', 'queued') limit $7) counted) < $8 and exists (
+with /* turn.accept */
+asked as not materialized (
+  select sent.*, queued_turns_max is not null and (select count(*) from (
+      select 1 from turns q where q.tenant_id = sent.tenant_id and q.status in ('enqueued', 'queued') limit queued_turns_max) counted) >= queued_turns_max as is_full, is_counted or (
+    select true from turns p where p.tenant_id = sent.tenant_id and (p.status = 'queued' and p.parked_at is not null and p.cancel_requested_at is null) order by p.accepted_at, p.id limit 1) is not null as is_parked
+  from (select $1::text as turn_id , $2::text as tenant_id , $3::text as agent_id , $4::text as session_id , $5::text as kind , $6::boolean as new_session , $7::boolean as visible , $8::int as pinned_version , $9::int as agent_version , $10::text as trigger , $11::json as input , $12::text as message_id , $13::bigint as keep_seq , $14::text as assistant_message_id , $15::text as user_id , $16::json as metadata , $17::json as response_format , $18::json as caller_options , $19::text as request_id , $20::text as traceparent , $21::timestamptz as write_before , $22::int as queued_turns_max , $23::boolean as is_counted , $24::text as key_digest , $25::text as form , $26::text as idempotency_key , $27::bytea as request_digest) sent
+), due as materialized (
+  select asked.turn_id, agent.version, asked.user_id as turn_user_id, case
+  when asked.key_digest is not null and not exists (
     select 1 from api_keys k join tenants n on n.id = k.tenant_id
-    where k.digest = decode($9, 'hex') and k.tenant_id = $10 and (k.expires_at is null or k.expires_at > now())
-    and n.form = $11 and n.queued_turns is not distinct from $12::int
+    where k.digest = decode(asked.key_digest, 'hex') and k.tenant_id = asked.tenant_id and (k.expires_at is null or k.expires_at > now())
+    and n.form = asked.form and n.queued_turns is not distinct from asked.queued_turns_max
     and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
-)),
-session as (
+  ) then 'key'
+  when clock_timestamp() >= asked.write_before then 'late'
+  when asked.is_full then 'full'
+  when agent.id is null then 'not_found'
+  when agent.refusal is not null then agent.refusal
+  end as word
+  from asked
+  left join lateral (
+    select a.id, v.version,
+    case when v.version is null then 'version_missing_for_run'
+    when a.status = 'disabled' then 'agent_disabled'
+    when v.provider_id is not null and p.id is null then 'provider_missing_for_turn'
+    when v.provider_id is null and not $28 or v.config ->> 'model' is null then 'provider_required'
+    when a.workspace_id is null and (v.config -> 'tools')::jsonb ? 'workspace' then 'sandbox_required_for_turn'
+    end as refusal
+    from agents a
+    left join agent_versions v on v.agent_id = a.id and v.version = coalesce(coalesce(asked.agent_version, asked.pinned_version), a.version)
+    left join providers p on p.id = v.provider_id and p.tenant_id = a.tenant_id
+    where a.id = asked.agent_id and a.tenant_id = asked.tenant_id) agent on true),
+made as (
   insert into sessions (id, tenant_id, agent_id, pinned_version, user_id, metadata, visible)
-  select $13, $14, $15, $16::int, $17,
-  $18, $19
-  from due
-  returning id, user_id),
+  select session_id, tenant_id, agent_id, pinned_version, user_id, metadata, visible
+  from due join asked using (turn_id) where new_session and word is null),
 accepted as (
   insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
-    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, parked_at
-  )
-  select $20, $21, $22, session.id, $23, (select version from agent), $24,
-  $25, $26::bigint,
-  $27, $28, session.user_id, $29, $30,
-  $31, case when $32 or (
-    select true from turns p where p.tenant_id = $33 and (p.status = 'queued' and p.parked_at is not null and p.cancel_requested_at is null) order by p.accepted_at, p.id limit 1) is not null then now() end
-  from session
+    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at)
+  select turn_id, tenant_id, agent_id, session_id, kind, version, trigger, input, keep_seq,
+  assistant_message_id, new_session and not visible, turn_user_id, metadata, request_id, traceparent, response_format,
+  caller_options, case when is_parked then now() end
+  from due join asked using (turn_id) where word is null
   returning id, session_id, tenant_id, parked_at
 ), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
-  select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $34::smallint, id from (
+  select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $29::smallint, id from (
     select id as kind_id from graphile_worker._private_tasks where identifier = 'turn'
   ) kind cross join (select * from "accepted" where parked_at is null) queued returning key)
-select case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $35, job_key => id
+select id as turn_id, 'accepted' as word, case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $30, job_key => id
 )).id end end as job,
 case when parked_at is null then pg_notify('jobs:insert', json_build_object('count', count(*) filter (where parked_at is null) over ())::text)::text end as job_announced,
-case when parked_at is null then pg_notify($36, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id) else pg_notify($37, tenant_id) end::text as announced from accepted;
+case when parked_at is null then pg_notify($31, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id) else pg_notify($32, tenant_id) end::text as announced from accepted
+union all select turn_id, word, null, null, null from due where word is not null;
 
 -- when: several turns at once
 -- parameters: $1 text[], $2 text[], $3 text[], $4 text[], $5 text[], $6 text[], $7 text[], $8 text[], $9 text[],
 --   $10 text[], $11 text[], $12 text[], $13 text[], $14 text[], $15 text[], $16 text[], $17 text[], $18 text[],
---   $19 text[], $20 text[], $21 bigint, $22 boolean, $23 smallint, $24 integer, $25 text, $26 text
--- plan: asked: api_keys by api_keys_tenant, tenants by tenants_pkey
--- plan: line: turns by turns_parked, turns by turns_tenant_active
--- plan: held: turns by turns_one_active, sessions by sessions_pkey, locks them
--- plan: due: messages by messages_id, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated
+--   $19 text[], $20 text[], $21 text[], $22 text[], $23 text[], $24 text[], $25 text[], $26 text[], $27 text[],
+--   $28 bigint, $29 text, $30 boolean, $31 smallint, $32 integer, $33 text, $34 text
+-- plan: shares: turns by turns_parked, turns by turns_tenant_active
+-- plan: due: turns by turns_one_active, sessions by sessions_pkey, locks them, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated, api_keys by api_keys_tenant, tenants by tenants_pkey, messages by messages_id
 -- plan: made: inserts sessions
 -- plan: accepted: inserts turns
 -- plan: job: _private_tasks by tasks_identifier_key, inserts _private_jobs
-with /* turn.accept */ asked as materialized (
-  select turn_id, tenant_id, agent_id, session_id, kind, new_session::boolean, visible::boolean, pinned_version::int,
-  trigger, input::json, assistant_message_id, user_id, metadata::json, request_id, traceparent,
-  queued_turns_max::int, is_counted::boolean, key_digest, form, row_number() over (partition by tenant_id) as place
-  from (select * from unnest($1::text[], $2::text[], $3::text[],
-      $4::text[], $5::text[], $6::text[],
-      $7::text[], $8::text[],
-      $9::text[], $10::text[],
-      $11::text[], $12::text[],
-      $13::text[], $14::text[],
-      $15::text[], $16::text[],
-      $17::text[], $18::text[],
-      $19::text[], $20::text[])
-    as u(turn_id, tenant_id, agent_id, session_id, kind, new_session, visible, pinned_version, trigger, input,
-      assistant_message_id, user_id, metadata, request_id, traceparent, write_before, queued_turns_max, is_counted, key_digest, form)
-    limit $21) t
-  where clock_timestamp() < write_before::timestamptz and (key_digest is null or exists (
-      select 1 from api_keys k join tenants n on n.id = k.tenant_id
-      where k.digest = decode(key_digest, 'hex') and k.tenant_id = t.tenant_id and (k.expires_at is null or k.expires_at > now())
-      and n.form = t.form and n.queued_turns is not distinct from queued_turns_max::int
-      and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
-  ))
-), line as materialized (
+with /* turn.accept */
+sent as materialized (select turn_id::text, tenant_id::text, agent_id::text, session_id::text, kind::text, new_session::boolean, visible::boolean, pinned_version::int, agent_version::int, trigger::text, input::json, message_id::text, keep_seq::bigint, assistant_message_id::text, user_id::text, metadata::json, response_format::json, caller_options::json, request_id::text, traceparent::text, write_before::timestamptz, queued_turns_max::int, is_counted::boolean, key_digest::text, form::text, idempotency_key::text, request_digest::bytea from unnest( $1::text[] , $2::text[] , $3::text[] , $4::text[] , $5::text[] , $6::text[] , $7::text[] , $8::text[] , $9::text[] , $10::text[] , $11::text[] , $12::text[] , $13::text[] , $14::text[] , $15::text[] , $16::text[] , $17::text[] , $18::text[] , $19::text[] , $20::text[] , $21::text[] , $22::text[] , $23::text[] , $24::text[] , $25::text[] , $26::text[] , $27::text[]) as sent(turn_id, tenant_id, agent_id, session_id, kind, new_session, visible, pinned_version, agent_version, trigger, input, message_id, keep_seq, assistant_message_id, user_id, metadata, response_format, caller_options, request_id, traceparent, write_before, queued_turns_max, is_counted, key_digest, form, idempotency_key, request_digest) limit $28), shares as materialized (
   select tenant_id, is_counted or (
-    select true from turns p where p.tenant_id = tenants.tenant_id and (p.status = 'queued' and p.parked_at is not null and p.cancel_requested_at is null) order by p.accepted_at, p.id limit 1) is not null as is_parked,
-  case when queued_turns_max is not null then queued_turns_max - (select count(*) from (
-      select 1 from turns q where q.tenant_id = tenants.tenant_id and q.status in ('enqueued', 'queued') limit queued_turns_max) counted) end as places
-  from (select tenant_id, min(queued_turns_max) as queued_turns_max, bool_or(is_counted) as is_counted
-    from asked group by tenant_id) tenants
-), held as materialized (
-  select s.* from (select distinct session_id, tenant_id, agent_id from asked where not new_session) wanted
-  -- One probe for each: a join with all sessions may read them all.
-  cross join lateral (
-    select id, tenant_id, agent_id, user_id, pinned_version from sessions
-    where id = wanted.session_id and (tenant_id || '') = wanted.tenant_id
-    and (agent_id || '') = wanted.agent_id and deleted_at is null and line = 0
-    -- The unique index would wait for a transaction that moves a turn of the session now, and all others with it.
-    and (select true from turns where session_id = wanted.session_id and status in ('queued', 'running', 'waiting') limit 1) is null
-    for no key update skip locked
-  ) s
+    select true from turns p where p.tenant_id = sent.tenant_id and (p.status = 'queued' and p.parked_at is not null and p.cancel_requested_at is null) order by p.accepted_at, p.id limit 1) is not null as is_parked, case when queued_turns_max is not null then queued_turns_max - (select count(*) from (
+      select 1 from turns q where q.tenant_id = sent.tenant_id and q.status in ('enqueued', 'queued') limit queued_turns_max) counted) end as places
+  from (select tenant_id, min(queued_turns_max) as queued_turns_max, bool_or(is_counted) as is_counted from sent group by tenant_id) sent
+), asked as materialized (
+  select sent.*, coalesce(place > places, false) as is_full, is_parked
+  from (select *, row_number() over (partition by tenant_id) as place from sent) sent join shares using (tenant_id)
 ), due as materialized (
-  select asked.*, agent.version, line.is_parked, coalesce(held.user_id, asked.user_id) as turn_user_id
-  from asked join line on line.tenant_id = asked.tenant_id left join held on held.id = asked.session_id
-  -- Another caller's turn in this statement may be allowed what this one is not.
-  and held.tenant_id = asked.tenant_id and held.agent_id = asked.agent_id and not asked.new_session
-  cross join lateral (
-    select v.version from agents a
-    join agent_versions v on v.agent_id = a.id and v.version = coalesce(case when asked.new_session then asked.pinned_version else held.pinned_version end, a.version)
+  select asked.turn_id, agent.version, coalesce(held.user_id, asked.user_id) as turn_user_id, case
+  when asked.key_digest is not null and not exists (
+    select 1 from api_keys k join tenants n on n.id = k.tenant_id
+    where k.digest = decode(asked.key_digest, 'hex') and k.tenant_id = asked.tenant_id and (k.expires_at is null or k.expires_at > now())
+    and n.form = asked.form and n.queued_turns is not distinct from asked.queued_turns_max
+    and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
+  ) then 'key'
+  when clock_timestamp() >= asked.write_before then 'late'
+  when asked.is_full then 'full'
+  when not asked.new_session and asked.session_id is not null and held.id is null then $29
+  when held.line > 0 then 'line'
+  when agent.id is null then 'not_found'
+  when agent.refusal is not null then agent.refusal
+  when asked.message_id is not null and exists (
+    select 1 from messages m where m.session_id = asked.session_id and m.id = asked.message_id) then 'twice' end as word
+  from asked left join lateral (
+    select id, user_id, pinned_version, line from sessions
+    where id = asked.session_id and not asked.new_session and (tenant_id || '') = asked.tenant_id
+    and (agent_id || '') = asked.agent_id and deleted_at is null and (
+      select true from turns where session_id = asked.session_id and status in ('queued', 'running', 'waiting') limit 1) is null
+    for no key update skip locked) held on true
+  left join lateral (
+    select a.id, v.version,
+    case when v.version is null then 'version_missing_for_run'
+    when a.status = 'disabled' then 'agent_disabled'
+    when v.provider_id is not null and p.id is null then 'provider_missing_for_turn'
+    when v.provider_id is null and not $30 or v.config ->> 'model' is null then 'provider_required'
+    when a.workspace_id is null and (v.config -> 'tools')::jsonb ? 'workspace' then 'sandbox_required_for_turn'
+    end as refusal
+    from agents a
+    left join agent_versions v on v.agent_id = a.id and v.version = coalesce(coalesce(asked.agent_version, case when asked.new_session then asked.pinned_version else held.pinned_version end), a.version)
     left join providers p on p.id = v.provider_id and p.tenant_id = a.tenant_id
-    where a.id = asked.agent_id and a.tenant_id = asked.tenant_id and a.status = 'active' and v.config ->> 'model' is not null
-    and case when v.provider_id is null then $22 else p.id is not null end
-    and (a.workspace_id is not null or not coalesce((v.config -> 'tools')::jsonb ? 'workspace', false))) agent
-  where (asked.new_session or held.id is not null
-    -- An id that the session has already is refused by whoever reads why nothing was written.
-    and not exists (select 1 from messages m where m.session_id = held.id and m.id = asked.input->>'id')) and (line.places is null or asked.place <= line.places)
-), made as (
+    where a.id = asked.agent_id and a.tenant_id = asked.tenant_id) agent on true),
+made as (
   insert into sessions (id, tenant_id, agent_id, pinned_version, user_id, metadata, visible)
-  select session_id, tenant_id, agent_id, pinned_version, user_id, metadata, visible from due where new_session
-), accepted as (
-  insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input,
-    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, parked_at)
-  select turn_id, tenant_id, agent_id, session_id, kind, version, trigger, input,
-  assistant_message_id, new_session and not visible, turn_user_id, metadata, request_id, traceparent,
-  case when is_parked then now() end
-  from due
+  select session_id, tenant_id, agent_id, pinned_version, user_id, metadata, visible
+  from due join asked using (turn_id) where new_session and word is null),
+accepted as (
+  insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
+    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at)
+  select turn_id, tenant_id, agent_id, session_id, kind, version, trigger, input, keep_seq,
+  assistant_message_id, new_session and not visible, turn_user_id, metadata, request_id, traceparent, response_format,
+  caller_options, case when is_parked then now() end
+  from due join asked using (turn_id) where word is null
   on conflict (session_id) where status in ('queued', 'running', 'waiting') do nothing
   returning id, session_id, tenant_id, parked_at
 ), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
-  select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $23::smallint, id from (
+  select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $31::smallint, id from (
     select id as kind_id from graphile_worker._private_tasks where identifier = 'turn'
   ) kind cross join (select * from "accepted" where parked_at is null) queued returning key)
-select id as turn_id, case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $24, job_key => id
+select id as turn_id, 'accepted' as word, case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $32, job_key => id
 )).id end end as job,
 case when parked_at is null then pg_notify('jobs:insert', json_build_object('count', count(*) filter (where parked_at is null) over ())::text)::text end as job_announced,
-case when parked_at is null then pg_notify($25, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id) else pg_notify($26, tenant_id) end::text as announced from accepted;
+case when parked_at is null then pg_notify($33, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id) else pg_notify($34, tenant_id) end::text as announced from accepted
+union all select turn_id, word, null, null, null from due where word is not null;
+
+-- when: one turn of a new session, with an Idempotency-Key
+-- parameters: $1 text turn_…, $2 text ten_…, $3 text ag_…, $4 text ss_…, $5 text, $6 boolean, $7 boolean, $8 integer,
+--   $9 integer, $10 text, $11 json, $12 text, $13 bigint, $14 text msg_…, $15 text, $16 json, $17 json, $18 json,
+--   $19 text req_…, $20 text, $21 timestamp with time zone, $22 integer, $23 boolean, $24 text, $25 text,
+--   $26 text req_…, $27 bytea, $28 boolean, $29 smallint, $30 integer, $31 text, $32 text
+-- plan: due: api_keys by api_keys_tenant, tenants by tenants_pkey, idempotency_keys by idempotency_keys_pkey, turns by turns_tenant_active, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated
+-- plan: made: inserts sessions
+-- plan: accepted: turns by turns_parked, inserts turns
+-- plan: kept: inserts idempotency_keys
+-- plan: job: _private_tasks by tasks_identifier_key, inserts _private_jobs
+with /* turn.accept */
+asked as not materialized (
+  select sent.*, queued_turns_max is not null and (select count(*) from (
+      select 1 from turns q where q.tenant_id = sent.tenant_id and q.status in ('enqueued', 'queued') limit queued_turns_max) counted) >= queued_turns_max as is_full, is_counted or (
+    select true from turns p where p.tenant_id = sent.tenant_id and (p.status = 'queued' and p.parked_at is not null and p.cancel_requested_at is null) order by p.accepted_at, p.id limit 1) is not null as is_parked
+  from (select $1::text as turn_id , $2::text as tenant_id , $3::text as agent_id , $4::text as session_id , $5::text as kind , $6::boolean as new_session , $7::boolean as visible , $8::int as pinned_version , $9::int as agent_version , $10::text as trigger , $11::json as input , $12::text as message_id , $13::bigint as keep_seq , $14::text as assistant_message_id , $15::text as user_id , $16::json as metadata , $17::json as response_format , $18::json as caller_options , $19::text as request_id , $20::text as traceparent , $21::timestamptz as write_before , $22::int as queued_turns_max , $23::boolean as is_counted , $24::text as key_digest , $25::text as form , $26::text as idempotency_key , $27::bytea as request_digest) sent
+), due as materialized (
+  select asked.turn_id, agent.version, asked.user_id as turn_user_id, case
+  when asked.key_digest is not null and not exists (
+    select 1 from api_keys k join tenants n on n.id = k.tenant_id
+    where k.digest = decode(asked.key_digest, 'hex') and k.tenant_id = asked.tenant_id and (k.expires_at is null or k.expires_at > now())
+    and n.form = asked.form and n.queued_turns is not distinct from asked.queued_turns_max
+    and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
+  ) then 'key'
+  when asked.idempotency_key is not null and exists (
+    select 1 from idempotency_keys k where k.tenant_id = asked.tenant_id and k.key = asked.idempotency_key) then 'repeated'
+  when clock_timestamp() >= asked.write_before then 'late'
+  when asked.is_full then 'full'
+  when agent.id is null then 'not_found'
+  when agent.refusal is not null then agent.refusal
+  end as word
+  from asked
+  left join lateral (
+    select a.id, v.version,
+    case when v.version is null then 'version_missing_for_run'
+    when a.status = 'disabled' then 'agent_disabled'
+    when v.provider_id is not null and p.id is null then 'provider_missing_for_turn'
+    when v.provider_id is null and not $28 or v.config ->> 'model' is null then 'provider_required'
+    when a.workspace_id is null and (v.config -> 'tools')::jsonb ? 'workspace' then 'sandbox_required_for_turn'
+    end as refusal
+    from agents a
+    left join agent_versions v on v.agent_id = a.id and v.version = coalesce(coalesce(asked.agent_version, asked.pinned_version), a.version)
+    left join providers p on p.id = v.provider_id and p.tenant_id = a.tenant_id
+    where a.id = asked.agent_id and a.tenant_id = asked.tenant_id) agent on true),
+made as (
+  insert into sessions (id, tenant_id, agent_id, pinned_version, user_id, metadata, visible)
+  select session_id, tenant_id, agent_id, pinned_version, user_id, metadata, visible
+  from due join asked using (turn_id) where new_session and word is null),
+accepted as (
+  insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
+    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at)
+  select turn_id, tenant_id, agent_id, session_id, kind, version, trigger, input, keep_seq,
+  assistant_message_id, new_session and not visible, turn_user_id, metadata, request_id, traceparent, response_format,
+  caller_options, case when is_parked then now() end
+  from due join asked using (turn_id) where word is null
+  returning id, session_id, tenant_id, parked_at
+), kept as (
+  insert into idempotency_keys (tenant_id, key, request_digest, turn_id, resource_ids)
+  select asked.tenant_id, idempotency_key, request_digest, turn_id, case when new_session and not visible then array[asked.session_id] end
+  from accepted join asked on turn_id = id where idempotency_key is not null order by 1, 2), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
+  select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $29::smallint, id from (
+    select id as kind_id from graphile_worker._private_tasks where identifier = 'turn'
+  ) kind cross join (select * from "accepted" where parked_at is null) queued returning key)
+select id as turn_id, 'accepted' as word, case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $30, job_key => id
+)).id end end as job,
+case when parked_at is null then pg_notify('jobs:insert', json_build_object('count', count(*) filter (where parked_at is null) over ())::text)::text end as job_announced,
+case when parked_at is null then pg_notify($31, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id) else pg_notify($32, tenant_id) end::text as announced from accepted
+union all select turn_id, word, null, null, null from due where word is not null;
+
+-- when: several turns at once, with Idempotency-Keys
+-- parameters: $1 text[], $2 text[], $3 text[], $4 text[], $5 text[], $6 text[], $7 text[], $8 text[], $9 text[],
+--   $10 text[], $11 text[], $12 text[], $13 text[], $14 text[], $15 text[], $16 text[], $17 text[], $18 text[],
+--   $19 text[], $20 text[], $21 text[], $22 text[], $23 text[], $24 text[], $25 text[], $26 text[], $27 text[],
+--   $28 bigint, $29 text, $30 boolean, $31 smallint, $32 integer, $33 text, $34 text
+-- plan: shares: turns by turns_parked, turns by turns_tenant_active
+-- plan: due: turns by turns_one_active, sessions by sessions_pkey, locks them, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated, api_keys by api_keys_tenant, tenants by tenants_pkey, idempotency_keys by idempotency_keys_pkey, messages by messages_id
+-- plan: made: inserts sessions
+-- plan: accepted: inserts turns
+-- plan: kept: inserts idempotency_keys
+-- plan: job: _private_tasks by tasks_identifier_key, inserts _private_jobs
+with /* turn.accept */
+sent as materialized (select turn_id::text, tenant_id::text, agent_id::text, session_id::text, kind::text, new_session::boolean, visible::boolean, pinned_version::int, agent_version::int, trigger::text, input::json, message_id::text, keep_seq::bigint, assistant_message_id::text, user_id::text, metadata::json, response_format::json, caller_options::json, request_id::text, traceparent::text, write_before::timestamptz, queued_turns_max::int, is_counted::boolean, key_digest::text, form::text, idempotency_key::text, request_digest::bytea from unnest( $1::text[] , $2::text[] , $3::text[] , $4::text[] , $5::text[] , $6::text[] , $7::text[] , $8::text[] , $9::text[] , $10::text[] , $11::text[] , $12::text[] , $13::text[] , $14::text[] , $15::text[] , $16::text[] , $17::text[] , $18::text[] , $19::text[] , $20::text[] , $21::text[] , $22::text[] , $23::text[] , $24::text[] , $25::text[] , $26::text[] , $27::text[]) as sent(turn_id, tenant_id, agent_id, session_id, kind, new_session, visible, pinned_version, agent_version, trigger, input, message_id, keep_seq, assistant_message_id, user_id, metadata, response_format, caller_options, request_id, traceparent, write_before, queued_turns_max, is_counted, key_digest, form, idempotency_key, request_digest) limit $28), shares as materialized (
+  select tenant_id, is_counted or (
+    select true from turns p where p.tenant_id = sent.tenant_id and (p.status = 'queued' and p.parked_at is not null and p.cancel_requested_at is null) order by p.accepted_at, p.id limit 1) is not null as is_parked, case when queued_turns_max is not null then queued_turns_max - (select count(*) from (
+      select 1 from turns q where q.tenant_id = sent.tenant_id and q.status in ('enqueued', 'queued') limit queued_turns_max) counted) end as places
+  from (select tenant_id, min(queued_turns_max) as queued_turns_max, bool_or(is_counted) as is_counted from sent group by tenant_id) sent
+), asked as materialized (
+  select sent.*, coalesce(place > places, false) as is_full, is_parked
+  from (select *, row_number() over (partition by tenant_id) as place from sent) sent join shares using (tenant_id)
+), due as materialized (
+  select asked.turn_id, agent.version, coalesce(held.user_id, asked.user_id) as turn_user_id, case
+  when asked.key_digest is not null and not exists (
+    select 1 from api_keys k join tenants n on n.id = k.tenant_id
+    where k.digest = decode(asked.key_digest, 'hex') and k.tenant_id = asked.tenant_id and (k.expires_at is null or k.expires_at > now())
+    and n.form = asked.form and n.queued_turns is not distinct from asked.queued_turns_max
+    and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
+  ) then 'key'
+  when asked.idempotency_key is not null and exists (
+    select 1 from idempotency_keys k where k.tenant_id = asked.tenant_id and k.key = asked.idempotency_key) then 'repeated'
+  when clock_timestamp() >= asked.write_before then 'late'
+  when asked.is_full then 'full'
+  when not asked.new_session and asked.session_id is not null and held.id is null then $29
+  when held.line > 0 then 'line'
+  when agent.id is null then 'not_found'
+  when agent.refusal is not null then agent.refusal
+  when asked.message_id is not null and exists (
+    select 1 from messages m where m.session_id = asked.session_id and m.id = asked.message_id) then 'twice' end as word
+  from asked left join lateral (
+    select id, user_id, pinned_version, line from sessions
+    where id = asked.session_id and not asked.new_session and (tenant_id || '') = asked.tenant_id
+    and (agent_id || '') = asked.agent_id and deleted_at is null and (
+      select true from turns where session_id = asked.session_id and status in ('queued', 'running', 'waiting') limit 1) is null
+    for no key update skip locked) held on true
+  left join lateral (
+    select a.id, v.version,
+    case when v.version is null then 'version_missing_for_run'
+    when a.status = 'disabled' then 'agent_disabled'
+    when v.provider_id is not null and p.id is null then 'provider_missing_for_turn'
+    when v.provider_id is null and not $30 or v.config ->> 'model' is null then 'provider_required'
+    when a.workspace_id is null and (v.config -> 'tools')::jsonb ? 'workspace' then 'sandbox_required_for_turn'
+    end as refusal
+    from agents a
+    left join agent_versions v on v.agent_id = a.id and v.version = coalesce(coalesce(asked.agent_version, case when asked.new_session then asked.pinned_version else held.pinned_version end), a.version)
+    left join providers p on p.id = v.provider_id and p.tenant_id = a.tenant_id
+    where a.id = asked.agent_id and a.tenant_id = asked.tenant_id) agent on true),
+made as (
+  insert into sessions (id, tenant_id, agent_id, pinned_version, user_id, metadata, visible)
+  select session_id, tenant_id, agent_id, pinned_version, user_id, metadata, visible
+  from due join asked using (turn_id) where new_session and word is null),
+accepted as (
+  insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
+    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at)
+  select turn_id, tenant_id, agent_id, session_id, kind, version, trigger, input, keep_seq,
+  assistant_message_id, new_session and not visible, turn_user_id, metadata, request_id, traceparent, response_format,
+  caller_options, case when is_parked then now() end
+  from due join asked using (turn_id) where word is null
+  on conflict (session_id) where status in ('queued', 'running', 'waiting') do nothing
+  returning id, session_id, tenant_id, parked_at
+), kept as (
+  insert into idempotency_keys (tenant_id, key, request_digest, turn_id, resource_ids)
+  select asked.tenant_id, idempotency_key, request_digest, turn_id, case when new_session and not visible then array[asked.session_id] end
+  from accepted join asked on turn_id = id where idempotency_key is not null order by 1, 2), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
+  select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $31::smallint, id from (
+    select id as kind_id from graphile_worker._private_tasks where identifier = 'turn'
+  ) kind cross join (select * from "accepted" where parked_at is null) queued returning key)
+select id as turn_id, 'accepted' as word, case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $32, job_key => id
+)).id end end as job,
+case when parked_at is null then pg_notify('jobs:insert', json_build_object('count', count(*) filter (where parked_at is null) over ())::text)::text end as job_announced,
+case when parked_at is null then pg_notify($33, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id) else pg_notify($34, tenant_id) end::text as announced from accepted
+union all select turn_id, word, null, null, null from due where word is not null;
 
 -- when: one turn of an old session
--- when: several turns at once
--- parameters: $1 text ss_…, $2 text ten_…, $3 text ag_…, $4 timestamp with time zone, $5 text ten_…, $6 bigint,
---   $7 bigint, $8 text, $9 text, $10 text ten_…, $11 text, $12 integer, $13 text ag_…, $14 text ten_…, $15 boolean,
---   $16 text turn_…, $17 text ten_…, $18 text ag_…, $19 text, $20 text, $21 json, $22 bigint, $23 text msg_…,
---   $24 boolean, $25 json, $26 text req_…, $27 text, $28 boolean, $29 text ten_…, $30 smallint, $31 integer, $32 text,
---   $33 text
--- plan: session: turns by turns_tenant_active, api_keys by api_keys_tenant, tenants by tenants_pkey, sessions by sessions_pkey, messages by messages_id, locks them
--- plan: agent: agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated
+-- parameters: $1 text turn_…, $2 text ten_…, $3 text ag_…, $4 text ss_…, $5 text, $6 boolean, $7 boolean, $8 integer,
+--   $9 integer, $10 text, $11 json, $12 text, $13 bigint, $14 text msg_…, $15 text, $16 json, $17 json, $18 json,
+--   $19 text req_…, $20 text, $21 timestamp with time zone, $22 integer, $23 boolean, $24 text, $25 text, $26 text,
+--   $27 bytea, $28 text, $29 boolean, $30 smallint, $31 integer, $32 text, $33 text
+-- plan: due: api_keys by api_keys_tenant, tenants by tenants_pkey, turns by turns_tenant_active, messages by messages_id, sessions by sessions_pkey, locks them, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated
 -- plan: accepted: turns by turns_parked, inserts turns
 -- plan: job: _private_tasks by tasks_identifier_key, inserts _private_jobs
-with /* turn.accept */ session as materialized (
-  select id, user_id , pinned_version from sessions where id = $1 and (tenant_id || '') = $2
-  and (agent_id || '') = $3 and deleted_at is null and line = 0 and clock_timestamp() < $4 and (select count(*) from (
-      select 1 from turns q where q.tenant_id = $5 and q.status in ('enqueued', 'queued') limit $6) counted) < $7 and not exists (select 1 from messages m where m.session_id = sessions.id and m.id = $8) and exists (
+with /* turn.accept */
+asked as not materialized (
+  select sent.*, queued_turns_max is not null and (select count(*) from (
+      select 1 from turns q where q.tenant_id = sent.tenant_id and q.status in ('enqueued', 'queued') limit queued_turns_max) counted) >= queued_turns_max as is_full, is_counted or (
+    select true from turns p where p.tenant_id = sent.tenant_id and (p.status = 'queued' and p.parked_at is not null and p.cancel_requested_at is null) order by p.accepted_at, p.id limit 1) is not null as is_parked
+  from (select $1::text as turn_id , $2::text as tenant_id , $3::text as agent_id , $4::text as session_id , $5::text as kind , $6::boolean as new_session , $7::boolean as visible , $8::int as pinned_version , $9::int as agent_version , $10::text as trigger , $11::json as input , $12::text as message_id , $13::bigint as keep_seq , $14::text as assistant_message_id , $15::text as user_id , $16::json as metadata , $17::json as response_format , $18::json as caller_options , $19::text as request_id , $20::text as traceparent , $21::timestamptz as write_before , $22::int as queued_turns_max , $23::boolean as is_counted , $24::text as key_digest , $25::text as form , $26::text as idempotency_key , $27::bytea as request_digest) sent
+), due as materialized (
+  select asked.turn_id, agent.version, coalesce(held.user_id, asked.user_id) as turn_user_id, case
+  when asked.key_digest is not null and not exists (
     select 1 from api_keys k join tenants n on n.id = k.tenant_id
-    where k.digest = decode($9, 'hex') and k.tenant_id = $10 and (k.expires_at is null or k.expires_at > now())
-    and n.form = $11 and n.queued_turns is not distinct from $12::int
+    where k.digest = decode(asked.key_digest, 'hex') and k.tenant_id = asked.tenant_id and (k.expires_at is null or k.expires_at > now())
+    and n.form = asked.form and n.queued_turns is not distinct from asked.queued_turns_max
     and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
-  )
-  for no key update),
-agent as materialized (
-  select v.version from agents a
-  join agent_versions v on v.agent_id = a.id and v.version = coalesce((select pinned_version from session), a.version)
-  left join providers p on p.id = v.provider_id and p.tenant_id = a.tenant_id
-  where a.id = $13 and a.tenant_id = $14 and a.status = 'active' and v.config ->> 'model' is not null
-  and case when v.provider_id is null then $15 else p.id is not null end
-  and (a.workspace_id is not null or not coalesce((v.config -> 'tools')::jsonb ? 'workspace', false))),
+  ) then 'key'
+  when clock_timestamp() >= asked.write_before then 'late'
+  when asked.is_full then 'full'
+  when not asked.new_session and asked.session_id is not null and held.id is null then $28
+  when held.line > 0 then 'line'
+  when agent.id is null then 'not_found'
+  when agent.refusal is not null then agent.refusal
+  when asked.message_id is not null and exists (
+    select 1 from messages m where m.session_id = asked.session_id and m.id = asked.message_id) then 'twice' end as word
+  from asked left join lateral (
+    select id, user_id, pinned_version, line from sessions
+    where id = asked.session_id and not asked.new_session and (tenant_id || '') = asked.tenant_id
+    and (agent_id || '') = asked.agent_id and deleted_at is null
+    for no key update ) held on true
+  left join lateral (
+    select a.id, v.version,
+    case when v.version is null then 'version_missing_for_run'
+    when a.status = 'disabled' then 'agent_disabled'
+    when v.provider_id is not null and p.id is null then 'provider_missing_for_turn'
+    when v.provider_id is null and not $29 or v.config ->> 'model' is null then 'provider_required'
+    when a.workspace_id is null and (v.config -> 'tools')::jsonb ? 'workspace' then 'sandbox_required_for_turn'
+    end as refusal
+    from agents a
+    left join agent_versions v on v.agent_id = a.id and v.version = coalesce(coalesce(asked.agent_version, case when asked.new_session then asked.pinned_version else held.pinned_version end), a.version)
+    left join providers p on p.id = v.provider_id and p.tenant_id = a.tenant_id
+    where a.id = asked.agent_id and a.tenant_id = asked.tenant_id) agent on true),
 accepted as (
   insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
-    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, parked_at
-  )
-  select $16, $17, $18, session.id, $19, (select version from agent), $20,
-  $21, $22::bigint,
-  $23, $24, session.user_id, $25, $26,
-  $27, case when $28 or (
-    select true from turns p where p.tenant_id = $29 and (p.status = 'queued' and p.parked_at is not null and p.cancel_requested_at is null) order by p.accepted_at, p.id limit 1) is not null then now() end
-  from session where exists (select 1 from agent)
+    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at)
+  select turn_id, tenant_id, agent_id, session_id, kind, version, trigger, input, keep_seq,
+  assistant_message_id, new_session and not visible, turn_user_id, metadata, request_id, traceparent, response_format,
+  caller_options, case when is_parked then now() end
+  from due join asked using (turn_id) where word is null
   returning id, session_id, tenant_id, parked_at
 ), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
   select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $30::smallint, id from (
     select id as kind_id from graphile_worker._private_tasks where identifier = 'turn'
   ) kind cross join (select * from "accepted" where parked_at is null) queued returning key)
-select case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $31, job_key => id
+select id as turn_id, 'accepted' as word, case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $31, job_key => id
 )).id end end as job,
 case when parked_at is null then pg_notify('jobs:insert', json_build_object('count', count(*) filter (where parked_at is null) over ())::text)::text end as job_announced,
-case when parked_at is null then pg_notify($32, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id) else pg_notify($33, tenant_id) end::text as announced from accepted;
+case when parked_at is null then pg_notify($32, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id) else pg_notify($33, tenant_id) end::text as announced from accepted
+union all select turn_id, word, null, null, null from due where word is not null;
+
+-- when: one turn of an old session, with an Idempotency-Key
+-- parameters: $1 text turn_…, $2 text ten_…, $3 text ag_…, $4 text ss_…, $5 text, $6 boolean, $7 boolean, $8 integer,
+--   $9 integer, $10 text, $11 json, $12 text, $13 bigint, $14 text msg_…, $15 text, $16 json, $17 json, $18 json,
+--   $19 text req_…, $20 text, $21 timestamp with time zone, $22 integer, $23 boolean, $24 text, $25 text,
+--   $26 text req_…, $27 bytea, $28 text, $29 boolean, $30 smallint, $31 integer, $32 text, $33 text
+-- plan: due: api_keys by api_keys_tenant, tenants by tenants_pkey, idempotency_keys by idempotency_keys_pkey, turns by turns_tenant_active, messages by messages_id, sessions by sessions_pkey, locks them, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated
+-- plan: accepted: turns by turns_parked, inserts turns
+-- plan: kept: inserts idempotency_keys
+-- plan: job: _private_tasks by tasks_identifier_key, inserts _private_jobs
+with /* turn.accept */
+asked as not materialized (
+  select sent.*, queued_turns_max is not null and (select count(*) from (
+      select 1 from turns q where q.tenant_id = sent.tenant_id and q.status in ('enqueued', 'queued') limit queued_turns_max) counted) >= queued_turns_max as is_full, is_counted or (
+    select true from turns p where p.tenant_id = sent.tenant_id and (p.status = 'queued' and p.parked_at is not null and p.cancel_requested_at is null) order by p.accepted_at, p.id limit 1) is not null as is_parked
+  from (select $1::text as turn_id , $2::text as tenant_id , $3::text as agent_id , $4::text as session_id , $5::text as kind , $6::boolean as new_session , $7::boolean as visible , $8::int as pinned_version , $9::int as agent_version , $10::text as trigger , $11::json as input , $12::text as message_id , $13::bigint as keep_seq , $14::text as assistant_message_id , $15::text as user_id , $16::json as metadata , $17::json as response_format , $18::json as caller_options , $19::text as request_id , $20::text as traceparent , $21::timestamptz as write_before , $22::int as queued_turns_max , $23::boolean as is_counted , $24::text as key_digest , $25::text as form , $26::text as idempotency_key , $27::bytea as request_digest) sent
+), due as materialized (
+  select asked.turn_id, agent.version, coalesce(held.user_id, asked.user_id) as turn_user_id, case
+  when asked.key_digest is not null and not exists (
+    select 1 from api_keys k join tenants n on n.id = k.tenant_id
+    where k.digest = decode(asked.key_digest, 'hex') and k.tenant_id = asked.tenant_id and (k.expires_at is null or k.expires_at > now())
+    and n.form = asked.form and n.queued_turns is not distinct from asked.queued_turns_max
+    and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
+  ) then 'key'
+  when asked.idempotency_key is not null and exists (
+    select 1 from idempotency_keys k where k.tenant_id = asked.tenant_id and k.key = asked.idempotency_key) then 'repeated'
+  when clock_timestamp() >= asked.write_before then 'late'
+  when asked.is_full then 'full'
+  when not asked.new_session and asked.session_id is not null and held.id is null then $28
+  when held.line > 0 then 'line'
+  when agent.id is null then 'not_found'
+  when agent.refusal is not null then agent.refusal
+  when asked.message_id is not null and exists (
+    select 1 from messages m where m.session_id = asked.session_id and m.id = asked.message_id) then 'twice' end as word
+  from asked left join lateral (
+    select id, user_id, pinned_version, line from sessions
+    where id = asked.session_id and not asked.new_session and (tenant_id || '') = asked.tenant_id
+    and (agent_id || '') = asked.agent_id and deleted_at is null
+    for no key update ) held on true
+  left join lateral (
+    select a.id, v.version,
+    case when v.version is null then 'version_missing_for_run'
+    when a.status = 'disabled' then 'agent_disabled'
+    when v.provider_id is not null and p.id is null then 'provider_missing_for_turn'
+    when v.provider_id is null and not $29 or v.config ->> 'model' is null then 'provider_required'
+    when a.workspace_id is null and (v.config -> 'tools')::jsonb ? 'workspace' then 'sandbox_required_for_turn'
+    end as refusal
+    from agents a
+    left join agent_versions v on v.agent_id = a.id and v.version = coalesce(coalesce(asked.agent_version, case when asked.new_session then asked.pinned_version else held.pinned_version end), a.version)
+    left join providers p on p.id = v.provider_id and p.tenant_id = a.tenant_id
+    where a.id = asked.agent_id and a.tenant_id = asked.tenant_id) agent on true),
+accepted as (
+  insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
+    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at)
+  select turn_id, tenant_id, agent_id, session_id, kind, version, trigger, input, keep_seq,
+  assistant_message_id, new_session and not visible, turn_user_id, metadata, request_id, traceparent, response_format,
+  caller_options, case when is_parked then now() end
+  from due join asked using (turn_id) where word is null
+  returning id, session_id, tenant_id, parked_at
+), kept as (
+  insert into idempotency_keys (tenant_id, key, request_digest, turn_id, resource_ids)
+  select asked.tenant_id, idempotency_key, request_digest, turn_id, case when new_session and not visible then array[asked.session_id] end
+  from accepted join asked on turn_id = id where idempotency_key is not null order by 1, 2), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
+  select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $30::smallint, id from (
+    select id as kind_id from graphile_worker._private_tasks where identifier = 'turn'
+  ) kind cross join (select * from "accepted" where parked_at is null) queued returning key)
+select id as turn_id, 'accepted' as word, case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $31, job_key => id
+)).id end end as job,
+case when parked_at is null then pg_notify('jobs:insert', json_build_object('count', count(*) filter (where parked_at is null) over ())::text)::text end as job_announced,
+case when parked_at is null then pg_notify($32, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id) else pg_notify($33, tenant_id) end::text as announced from accepted
+union all select turn_id, word, null, null, null from due where word is not null;
 
 -- when: a stateless generation
--- parameters: $1 text, $2 timestamp with time zone, $3 text ten_…, $4 bigint, $5 bigint, $6 text turn_…,
---   $7 text ten_…, $8 text ag_…, $9 text, $10 integer, $11 text, $12 json, $13 bigint, $14 text msg_…, $15 boolean,
---   $16 json, $17 text req_…, $18 text, $19 boolean, $20 text ten_…, $21 smallint, $22 integer, $23 text, $24 text
--- plan: session: turns by turns_tenant_active
+-- parameters: $1 text turn_…, $2 text ten_…, $3 text ag_…, $4 text, $5 text, $6 boolean, $7 boolean, $8 integer,
+--   $9 integer, $10 text, $11 json, $12 text, $13 bigint, $14 text msg_…, $15 text, $16 json, $17 json, $18 json,
+--   $19 text req_…, $20 text, $21 timestamp with time zone, $22 integer, $23 boolean, $24 text, $25 text, $26 text,
+--   $27 bytea, $28 boolean, $29 smallint, $30 integer, $31 text, $32 text
+-- plan: due: api_keys by api_keys_tenant, tenants by tenants_pkey, turns by turns_tenant_active, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated
 -- plan: accepted: turns by turns_parked, inserts turns
 -- plan: job: _private_tasks by tasks_identifier_key, inserts _private_jobs
-with /* turn.accept */ session as materialized (select null::text as id, $1::text as user_id where clock_timestamp() < $2 and (select count(*) from (
-      select 1 from turns q where q.tenant_id = $3 and q.status in ('enqueued', 'queued') limit $4) counted) < $5),
+with /* turn.accept */
+asked as not materialized (
+  select sent.*, queued_turns_max is not null and (select count(*) from (
+      select 1 from turns q where q.tenant_id = sent.tenant_id and q.status in ('enqueued', 'queued') limit queued_turns_max) counted) >= queued_turns_max as is_full, is_counted or (
+    select true from turns p where p.tenant_id = sent.tenant_id and (p.status = 'queued' and p.parked_at is not null and p.cancel_requested_at is null) order by p.accepted_at, p.id limit 1) is not null as is_parked
+  from (select $1::text as turn_id , $2::text as tenant_id , $3::text as agent_id , $4::text as session_id , $5::text as kind , $6::boolean as new_session , $7::boolean as visible , $8::int as pinned_version , $9::int as agent_version , $10::text as trigger , $11::json as input , $12::text as message_id , $13::bigint as keep_seq , $14::text as assistant_message_id , $15::text as user_id , $16::json as metadata , $17::json as response_format , $18::json as caller_options , $19::text as request_id , $20::text as traceparent , $21::timestamptz as write_before , $22::int as queued_turns_max , $23::boolean as is_counted , $24::text as key_digest , $25::text as form , $26::text as idempotency_key , $27::bytea as request_digest) sent
+), due as materialized (
+  select asked.turn_id, agent.version, asked.user_id as turn_user_id, case
+  when asked.key_digest is not null and not exists (
+    select 1 from api_keys k join tenants n on n.id = k.tenant_id
+    where k.digest = decode(asked.key_digest, 'hex') and k.tenant_id = asked.tenant_id and (k.expires_at is null or k.expires_at > now())
+    and n.form = asked.form and n.queued_turns is not distinct from asked.queued_turns_max
+    and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
+  ) then 'key'
+  when clock_timestamp() >= asked.write_before then 'late'
+  when asked.is_full then 'full'
+  when agent.id is null then 'not_found'
+  when agent.refusal is not null then agent.refusal
+  end as word
+  from asked
+  left join lateral (
+    select a.id, v.version,
+    case when v.version is null then 'version_missing_for_run'
+    when a.status = 'disabled' then 'agent_disabled'
+    when v.provider_id is not null and p.id is null then 'provider_missing_for_turn'
+    when v.provider_id is null and not $28 or v.config ->> 'model' is null then 'provider_required'
+    when a.workspace_id is null and (v.config -> 'tools')::jsonb ? 'workspace' then 'sandbox_required_for_turn'
+    end as refusal
+    from agents a
+    left join agent_versions v on v.agent_id = a.id and v.version = coalesce(coalesce(asked.agent_version, asked.pinned_version), a.version)
+    left join providers p on p.id = v.provider_id and p.tenant_id = a.tenant_id
+    where a.id = asked.agent_id and a.tenant_id = asked.tenant_id) agent on true),
 accepted as (
   insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
-    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, parked_at
-  )
-  select $6, $7, $8, session.id, $9, $10, $11,
-  $12, $13::bigint,
-  $14, $15, session.user_id, $16, $17,
-  $18, case when $19 or (
-    select true from turns p where p.tenant_id = $20 and (p.status = 'queued' and p.parked_at is not null and p.cancel_requested_at is null) order by p.accepted_at, p.id limit 1) is not null then now() end
-  from session
+    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at)
+  select turn_id, tenant_id, agent_id, session_id, kind, version, trigger, input, keep_seq,
+  assistant_message_id, new_session and not visible, turn_user_id, metadata, request_id, traceparent, response_format,
+  caller_options, case when is_parked then now() end
+  from due join asked using (turn_id) where word is null
   returning id, session_id, tenant_id, parked_at
 ), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
-  select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $21::smallint, id from (
+  select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $29::smallint, id from (
     select id as kind_id from graphile_worker._private_tasks where identifier = 'turn'
   ) kind cross join (select * from "accepted" where parked_at is null) queued returning key)
-select case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $22, job_key => id
+select id as turn_id, 'accepted' as word, case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $30, job_key => id
 )).id end end as job,
 case when parked_at is null then pg_notify('jobs:insert', json_build_object('count', count(*) filter (where parked_at is null) over ())::text)::text end as job_announced,
-case when parked_at is null then pg_notify($23, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id) else pg_notify($24, tenant_id) end::text as announced from accepted;
+case when parked_at is null then pg_notify($31, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id) else pg_notify($32, tenant_id) end::text as announced from accepted
+union all select turn_id, word, null, null, null from due where word is not null;
 
--- when: a run of a task
--- parameters: $1 text ss_…, $2 text turn_…, $3 text tr_…, $4 timestamp with time zone, $5 text ten_…, $6 bigint,
---   $7 bigint, $8 text ss_…, $9 text ten_…, $10 text ag_…, $11 integer, $12 text, $13 json, $14 boolean,
---   $15 text turn_…, $16 text ten_…, $17 text ag_…, $18 text, $19 integer, $20 text, $21 json, $22 bigint,
---   $23 text msg_…, $24 boolean, $25 json, $26 text req_…, $27 text, $28 boolean, $29 text ten_…, $30 smallint,
---   $31 integer, $32 text, $33 text
--- plan: due: turns by turns_tenant_active, task_runs by task_runs_queued, updates task_runs
--- plan: session: inserts sessions
+-- when: a stateless generation, with an Idempotency-Key
+-- parameters: $1 text turn_…, $2 text ten_…, $3 text ag_…, $4 text, $5 text, $6 boolean, $7 boolean, $8 integer,
+--   $9 integer, $10 text, $11 json, $12 text, $13 bigint, $14 text msg_…, $15 text, $16 json, $17 json, $18 json,
+--   $19 text req_…, $20 text, $21 timestamp with time zone, $22 integer, $23 boolean, $24 text, $25 text,
+--   $26 text req_…, $27 bytea, $28 boolean, $29 smallint, $30 integer, $31 text, $32 text
+-- plan: due: api_keys by api_keys_tenant, tenants by tenants_pkey, idempotency_keys by idempotency_keys_pkey, turns by turns_tenant_active, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated
 -- plan: accepted: turns by turns_parked, inserts turns
+-- plan: kept: inserts idempotency_keys
 -- plan: job: _private_tasks by tasks_identifier_key, inserts _private_jobs
-with /* turn.accept */ due as (
-  update task_runs set status = 'running', session_id = $1, turn_id = $2, started_at = now(), updated_at = now()
-  where id = $3 and status = 'queued' and clock_timestamp() < $4 and (select count(*) from (
-      select 1 from turns q where q.tenant_id = $5 and q.status in ('enqueued', 'queued') limit $6) counted) < $7 returning 1), session as (
-  insert into sessions (id, tenant_id, agent_id, pinned_version, user_id, metadata, visible)
-  select $8, $9, $10, $11::int, $12,
-  $13, $14
-  from due
-  returning id, user_id),
+with /* turn.accept */
+asked as not materialized (
+  select sent.*, queued_turns_max is not null and (select count(*) from (
+      select 1 from turns q where q.tenant_id = sent.tenant_id and q.status in ('enqueued', 'queued') limit queued_turns_max) counted) >= queued_turns_max as is_full, is_counted or (
+    select true from turns p where p.tenant_id = sent.tenant_id and (p.status = 'queued' and p.parked_at is not null and p.cancel_requested_at is null) order by p.accepted_at, p.id limit 1) is not null as is_parked
+  from (select $1::text as turn_id , $2::text as tenant_id , $3::text as agent_id , $4::text as session_id , $5::text as kind , $6::boolean as new_session , $7::boolean as visible , $8::int as pinned_version , $9::int as agent_version , $10::text as trigger , $11::json as input , $12::text as message_id , $13::bigint as keep_seq , $14::text as assistant_message_id , $15::text as user_id , $16::json as metadata , $17::json as response_format , $18::json as caller_options , $19::text as request_id , $20::text as traceparent , $21::timestamptz as write_before , $22::int as queued_turns_max , $23::boolean as is_counted , $24::text as key_digest , $25::text as form , $26::text as idempotency_key , $27::bytea as request_digest) sent
+), due as materialized (
+  select asked.turn_id, agent.version, asked.user_id as turn_user_id, case
+  when asked.key_digest is not null and not exists (
+    select 1 from api_keys k join tenants n on n.id = k.tenant_id
+    where k.digest = decode(asked.key_digest, 'hex') and k.tenant_id = asked.tenant_id and (k.expires_at is null or k.expires_at > now())
+    and n.form = asked.form and n.queued_turns is not distinct from asked.queued_turns_max
+    and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
+  ) then 'key'
+  when asked.idempotency_key is not null and exists (
+    select 1 from idempotency_keys k where k.tenant_id = asked.tenant_id and k.key = asked.idempotency_key) then 'repeated'
+  when clock_timestamp() >= asked.write_before then 'late'
+  when asked.is_full then 'full'
+  when agent.id is null then 'not_found'
+  when agent.refusal is not null then agent.refusal
+  end as word
+  from asked
+  left join lateral (
+    select a.id, v.version,
+    case when v.version is null then 'version_missing_for_run'
+    when a.status = 'disabled' then 'agent_disabled'
+    when v.provider_id is not null and p.id is null then 'provider_missing_for_turn'
+    when v.provider_id is null and not $28 or v.config ->> 'model' is null then 'provider_required'
+    when a.workspace_id is null and (v.config -> 'tools')::jsonb ? 'workspace' then 'sandbox_required_for_turn'
+    end as refusal
+    from agents a
+    left join agent_versions v on v.agent_id = a.id and v.version = coalesce(coalesce(asked.agent_version, asked.pinned_version), a.version)
+    left join providers p on p.id = v.provider_id and p.tenant_id = a.tenant_id
+    where a.id = asked.agent_id and a.tenant_id = asked.tenant_id) agent on true),
 accepted as (
   insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
-    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, parked_at
-  )
-  select $15, $16, $17, session.id, $18, $19, $20,
-  $21, $22::bigint,
-  $23, $24, session.user_id, $25, $26,
-  $27, case when $28 or (
-    select true from turns p where p.tenant_id = $29 and (p.status = 'queued' and p.parked_at is not null and p.cancel_requested_at is null) order by p.accepted_at, p.id limit 1) is not null then now() end
-  from session
+    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at)
+  select turn_id, tenant_id, agent_id, session_id, kind, version, trigger, input, keep_seq,
+  assistant_message_id, new_session and not visible, turn_user_id, metadata, request_id, traceparent, response_format,
+  caller_options, case when is_parked then now() end
+  from due join asked using (turn_id) where word is null
   returning id, session_id, tenant_id, parked_at
-), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
-  select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $30::smallint, id from (
+), kept as (
+  insert into idempotency_keys (tenant_id, key, request_digest, turn_id, resource_ids)
+  select asked.tenant_id, idempotency_key, request_digest, turn_id, case when new_session and not visible then array[asked.session_id] end
+  from accepted join asked on turn_id = id where idempotency_key is not null order by 1, 2), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
+  select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $29::smallint, id from (
     select id as kind_id from graphile_worker._private_tasks where identifier = 'turn'
   ) kind cross join (select * from "accepted" where parked_at is null) queued returning key)
-select case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $31, job_key => id
+select id as turn_id, 'accepted' as word, case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $30, job_key => id
 )).id end end as job,
 case when parked_at is null then pg_notify('jobs:insert', json_build_object('count', count(*) filter (where parked_at is null) over ())::text)::text end as job_announced,
-case when parked_at is null then pg_notify($32, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id) else pg_notify($33, tenant_id) end::text as announced from accepted;
-
--- when: a turn of a new session, checked before
--- parameters: $1 timestamp with time zone, $2 text ten_…, $3 bigint, $4 bigint, $5 text ss_…, $6 text ten_…,
---   $7 text ag_…, $8 integer, $9 text, $10 json, $11 boolean, $12 text turn_…, $13 text ten_…, $14 text ag_…,
---   $15 text, $16 integer, $17 text, $18 json, $19 bigint, $20 text msg_…, $21 boolean, $22 json, $23 text req_…,
---   $24 text, $25 boolean, $26 text ten_…, $27 smallint, $28 integer, $29 text, $30 text
--- plan: due: turns by turns_tenant_active
--- plan: session: inserts sessions
--- plan: accepted: turns by turns_parked, inserts turns
--- plan: job: _private_tasks by tasks_identifier_key, inserts _private_jobs
-with /* turn.accept */ due as (select 1 where clock_timestamp() < $1 and (select count(*) from (
-      select 1 from turns q where q.tenant_id = $2 and q.status in ('enqueued', 'queued') limit $3) counted) < $4), session as (
-  insert into sessions (id, tenant_id, agent_id, pinned_version, user_id, metadata, visible)
-  select $5, $6, $7, $8::int, $9,
-  $10, $11
-  from due
-  returning id, user_id),
-accepted as (
-  insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
-    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, parked_at
-  )
-  select $12, $13, $14, session.id, $15, $16, $17,
-  $18, $19::bigint,
-  $20, $21, session.user_id, $22, $23,
-  $24, case when $25 or (
-    select true from turns p where p.tenant_id = $26 and (p.status = 'queued' and p.parked_at is not null and p.cancel_requested_at is null) order by p.accepted_at, p.id limit 1) is not null then now() end
-  from session
-  returning id, session_id, tenant_id, parked_at
-), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
-  select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $27::smallint, id from (
-    select id as kind_id from graphile_worker._private_tasks where identifier = 'turn'
-  ) kind cross join (select * from "accepted" where parked_at is null) queued returning key)
-select case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $28, job_key => id
-)).id end end as job,
-case when parked_at is null then pg_notify('jobs:insert', json_build_object('count', count(*) filter (where parked_at is null) over ())::text)::text end as job_announced,
-case when parked_at is null then pg_notify($29, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id) else pg_notify($30, tenant_id) end::text as announced from accepted;
-
--- when: a turn of an old session, checked before
--- parameters: $1 text ss_…, $2 text ten_…, $3 text ag_…, $4 timestamp with time zone, $5 text ten_…, $6 bigint,
---   $7 bigint, $8 text turn_…, $9 text ten_…, $10 text ag_…, $11 text, $12 integer, $13 text, $14 json, $15 bigint,
---   $16 text msg_…, $17 boolean, $18 json, $19 text req_…, $20 text, $21 boolean, $22 text ten_…, $23 smallint,
---   $24 integer, $25 text, $26 text
--- plan: session: turns by turns_tenant_active, sessions by sessions_pkey, locks them
--- plan: accepted: turns by turns_parked, inserts turns
--- plan: job: _private_tasks by tasks_identifier_key, inserts _private_jobs
-with /* turn.accept */ session as materialized (
-  select id, user_id from sessions where id = $1 and (tenant_id || '') = $2
-  and (agent_id || '') = $3 and deleted_at is null and line = 0 and clock_timestamp() < $4 and (select count(*) from (
-      select 1 from turns q where q.tenant_id = $5 and q.status in ('enqueued', 'queued') limit $6) counted) < $7
-  for no key update),
-accepted as (
-  insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
-    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, parked_at
-  )
-  select $8, $9, $10, session.id, $11, $12, $13,
-  $14, $15::bigint,
-  $16, $17, session.user_id, $18, $19,
-  $20, case when $21 or (
-    select true from turns p where p.tenant_id = $22 and (p.status = 'queued' and p.parked_at is not null and p.cancel_requested_at is null) order by p.accepted_at, p.id limit 1) is not null then now() end
-  from session
-  returning id, session_id, tenant_id, parked_at
-), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
-  select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $23::smallint, id from (
-    select id as kind_id from graphile_worker._private_tasks where identifier = 'turn'
-  ) kind cross join (select * from "accepted" where parked_at is null) queued returning key)
-select case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $24, job_key => id
-)).id end end as job,
-case when parked_at is null then pg_notify('jobs:insert', json_build_object('count', count(*) filter (where parked_at is null) over ())::text)::text end as job_announced,
-case when parked_at is null then pg_notify($25, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id) else pg_notify($26, tenant_id) end::text as announced from accepted;
+case when parked_at is null then pg_notify($31, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id) else pg_notify($32, tenant_id) end::text as announced from accepted
+union all select turn_id, word, null, null, null from due where word is not null;
 
 
 -- turn.ask

@@ -6,8 +6,8 @@ import type { AgentConfig } from "./schema.ts";
 
 /**
  * Whether an agent can run a turn, asked three times: by the statement that
- * accepts a turn (`runnableVersion`), in words for the client when that statement
- * found nothing (`requireRunnable`), and by the worker, because the agent may
+ * accepts a turn (`runnableAgent`), before something else is asked or rendered for
+ * the turn (`requireRunnable`), and by the worker, because the agent may
  * have changed since (`missingOf` alone: a turn that was accepted is run even when
  * the agent was disabled meanwhile).
  */
@@ -51,6 +51,15 @@ export function requireRunnable(
     throw new ApiError("sandbox_required_for_turn");
 }
 
+/** Why an agent cannot run a turn. */
+export type RunnableFault =
+  | "not_found"
+  | "version_missing_for_run"
+  | "agent_disabled"
+  | "provider_missing_for_turn"
+  | "provider_required"
+  | "sandbox_required_for_turn";
+
 /** An agent in SQL, and the version that is asked for: null for its newest. */
 export interface AskedAgent {
   readonly tenantId: postgres.Fragment;
@@ -59,16 +68,21 @@ export interface AskedAgent {
   readonly hasPlatformProvider: boolean;
 }
 
-/** Returns the query of the version of an agent that can run now: one row `version`, or none where `requireRunnable` would throw. */
-export function runnableVersion(
+/** Returns the query of an agent and its version that is asked for: none, or one row whose `refusal` is what `requireRunnable` would throw. */
+export function runnableAgent(
   sql: AnySql,
   { tenantId, agentId, version, hasPlatformProvider }: AskedAgent,
 ): postgres.Fragment {
   return sql`
-    select v.version from agents a
-    join agent_versions v on v.agent_id = a.id and v.version = coalesce(${version}, a.version)
+    select a.id, v.version,
+      case when v.version is null then 'version_missing_for_run'
+        when a.status = 'disabled' then 'agent_disabled'
+        when v.provider_id is not null and p.id is null then 'provider_missing_for_turn'
+        when v.provider_id is null and not ${hasPlatformProvider} or v.config ->> 'model' is null then 'provider_required'
+        when a.workspace_id is null and (v.config -> 'tools')::jsonb ? 'workspace' then 'sandbox_required_for_turn'
+      end as refusal
+    from agents a
+    left join agent_versions v on v.agent_id = a.id and v.version = coalesce(${version}, a.version)
     left join providers p on p.id = v.provider_id and p.tenant_id = a.tenant_id
-    where a.id = ${agentId} and a.tenant_id = ${tenantId} and a.status = 'active' and v.config ->> 'model' is not null
-      and case when v.provider_id is null then ${hasPlatformProvider} else p.id is not null end
-      and (a.workspace_id is not null or not coalesce((v.config -> 'tools')::jsonb ? 'workspace', false))`;
+    where a.id = ${agentId} and a.tenant_id = ${tenantId}`;
 }

@@ -6,7 +6,7 @@ import { newId } from "../kernel/ids.ts";
 import { passingMsMax, passingPauseMs } from "../kernel/limits.ts";
 import { addJob } from "../kernel/queue/add-job.ts";
 import { acceptTurn } from "../sessions/accept/turn.ts";
-import { refuseRun } from "./run-states.ts";
+import { refuseRun, startRun } from "./run-states.ts";
 import { findRun, type RunRow } from "./runs.ts";
 
 /** Refusals because of the tenant's quota or credit: the run ends as `blocked`, not as `failed`. */
@@ -55,7 +55,8 @@ async function acceptRun(ctx: Ctx, run: RunRow): Promise<void> {
     },
     materialize: "on_accept",
     kind: "task",
-    taskRun: { id: run.id, agentVersion: run.agentVersion },
+    agentVersion: run.agentVersion,
+    alongside: (inner, accepted) => startRun(inner, run.id, accepted),
     requestId: run.requestId,
     key: null,
   });

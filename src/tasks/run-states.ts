@@ -1,22 +1,21 @@
 import type postgres from "postgres";
 import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
-import type { ErrorCause } from "../kernel/errors.ts";
+import { ApiError, type ErrorCause } from "../kernel/errors.ts";
 import type { IdOf } from "../kernel/ids.ts";
 import { addJob } from "../kernel/queue/add-job.ts";
 import type { ResponseFormat } from "../model/response-format.ts";
 import { type EventRows, tellWebhooks } from "../webhooks/events.ts";
 
 /**
- * The state machine of a run. Every move is a guarded update, and every move is here
- * but one:
+ * The state machine of a run. Every move is a guarded update, and every move is here:
  *
  *     queued ──its turn is accepted──▶ running ──its turn ends──▶ succeeded | failed | canceled
  *        │
  *        ├─refuse─▶ blocked | failed
  *        └─cancel─▶ canceled
  *
- * That one is part of the statement that accepts its turn, so that neither can happen without the other: queued → running
- * in `sessions/accept/insert.ts`. The end of a running run is made by the job `turn.after`, which the end of its turn adds.
+ * A run starts in the transaction that accepts its turn, so that neither can happen without the other. The end of a
+ * running run is made by the job `turn.after`, which the end of its turn adds.
  */
 export type RunStatus = "queued" | "running" | "blocked" | "succeeded" | "failed" | "canceled";
 
@@ -51,6 +50,21 @@ export async function insertRun(inner: Tx, run: NewRun): Promise<void> {
       ${run.userId}, ${json(inner, run.metadata)}, ${run.requestId},
       ${run.responseFormat === null ? null : json(inner, run.responseFormat)})`;
   await addJob(inner, "task.run", { runId: run.id, tenantId: run.tenantId });
+}
+
+/**
+ * Starts a run, in the transaction that accepts its turn, so that there is never a started run without its turn, nor a turn of a run that was canceled
+ * or started before. Throws 404 when it is not queued any more.
+ */
+export async function startRun(
+  inner: Tx,
+  runId: string,
+  { sessionId, turnId }: { readonly sessionId: string | null; readonly turnId: string },
+): Promise<void> {
+  const { count } = await inner`
+    update task_runs set status = 'running', session_id = ${sessionId}, turn_id = ${turnId}, started_at = now(), updated_at = now()
+    where id = ${runId} and status = 'queued'`;
+  if (count === 0) throw new ApiError("not_found");
 }
 
 /** Ends a run that may not begin. Returns false when it is not queued any more. */

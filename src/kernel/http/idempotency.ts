@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type postgres from "postgres";
 import type { AnySql, Tx } from "../database/client.ts";
 import { ApiError, type Form } from "../errors.ts";
 import type { IdOf } from "../ids.ts";
@@ -124,6 +125,28 @@ export async function keepTurn(
       created_at = now()
     where k.created_at <= now() - make_interval(hours => ${idempotencyKeepHours})`;
   if (count === 0) throw new ApiError("idempotency_key_reused");
+}
+
+/** Returns the SQL of: something is stored under the key of a row of `asked`, however old. */
+export function keyIsKnownSql(sql: AnySql): postgres.Fragment {
+  return sql`asked.idempotency_key is not null and exists (
+    select 1 from idempotency_keys k where k.tenant_id = asked.tenant_id and k.key = asked.idempotency_key)`;
+}
+
+/** Returns the insert that stores which turns keys stand for, for the rows of `accepted` and `asked`, in one order for all statements that do. */
+export function keepTurnsSql(sql: AnySql): postgres.Fragment {
+  return sql`
+    insert into idempotency_keys (tenant_id, key, request_digest, turn_id, resource_ids)
+    select asked.tenant_id, idempotency_key, request_digest, turn_id, case when new_session and not visible then array[asked.session_id] end
+    from accepted join asked on turn_id = id where idempotency_key is not null order by 1, 2`;
+}
+
+/** Deletes what is stored under a key if it is too old. Returns whether it was. */
+export async function dropOldKey(sql: AnySql, { tenantId, key }: IdempotencyKey): Promise<boolean> {
+  const { count } = await sql`
+    delete /* key.drop_old */ from idempotency_keys
+    where tenant_id = ${tenantId} and key = ${key} and created_at <= now() - make_interval(hours => ${idempotencyKeepHours})`;
+  return count > 0;
 }
 
 /** How many keys one statement of the sweep deletes. */

@@ -1,7 +1,7 @@
 import type { Principal } from "../../kernel/auth/authenticator.ts";
 import type { Ctx } from "../../kernel/context.ts";
 import type { IdOf } from "../../kernel/ids.ts";
-import type { NewTurn } from "./insert.ts";
+import type { NewTurn } from "./turn-row.ts";
 
 /** A turn that will run: the rows and the job are committed. */
 export interface AcceptedTurn {

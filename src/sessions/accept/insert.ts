@@ -1,238 +1,196 @@
 import type postgres from "postgres";
-import { runnableVersion } from "../../agents/runnable.ts";
+import { runnableAgent } from "../../agents/runnable.ts";
+import { Batcher, batcherFor } from "../../kernel/async/batcher.ts";
 import { sleep } from "../../kernel/async/wait.ts";
 import { keyStands } from "../../kernel/auth/recalled-keys.ts";
 import { byKeyOnly } from "../../kernel/database/by-key-only.ts";
-import { type AnySql, json, type Sql } from "../../kernel/database/client.ts";
-import { isTransient, unavailable, violatedConstraint } from "../../kernel/database/failure.ts";
-import { ApiError, type Form } from "../../kernel/errors.ts";
-import type { IdOf } from "../../kernel/ids.ts";
-import { databaseWaitMs } from "../../kernel/limits.ts";
-import type { UiMessage } from "../../messages/ui-message.ts";
-import type { ResponseFormat } from "../../model/response-format.ts";
-import type { CallerOptions } from "../state/caller-options.ts";
-import { hasParkedSql } from "../state/parked.ts";
-import type { TurnKind } from "../state/turn.ts";
+import type { AnySql, Sql } from "../../kernel/database/client.ts";
+import { isTransient, isUnavailable, violatedConstraint } from "../../kernel/database/failure.ts";
+import { ApiError } from "../../kernel/errors.ts";
+import { keepTurnsSql, keyIsKnownSql } from "../../kernel/http/idempotency.ts";
+import { acceptGroupCharsMax, acceptGroupMax, acceptPatienceMs, databaseWaitMs } from "../../kernel/limits.ts";
 import { newTurnJobs } from "../state/turn-job.ts";
-import { andHasPlace, refuseIfFull, type TenantQueue } from "./queued-turns.ts";
+import type { AcceptWord } from "./refusal.ts";
+import { askedTurns, type NewTurn } from "./turn-row.ts";
 
-/** A turn to be written, and with it its session when that is new. */
-export interface NewTurn extends TenantQueue {
-  readonly turnId: IdOf<"turn">;
-  readonly agentId: IdOf<"agent">;
-  /** Null: a stateless generation. */
-  readonly sessionId: IdOf<"session"> | null;
-  readonly kind: TurnKind;
-  /** The task's run that begins with this turn; such a turn has a new session. */
-  readonly taskRunId: IdOf<"taskRun"> | null;
-  readonly newSession: boolean;
-  /** Whether a new session is visible at once. */
-  readonly visible: boolean;
-  readonly pinnedVersion: number | null;
-  readonly agentVersion: number;
-  readonly trigger: "submit-message" | "regenerate-message";
-  readonly input: UiMessage | readonly UiMessage[] | null;
-  readonly keepSeq: number | null;
-  readonly assistantMessageId: IdOf<"message">;
-  /** The user of a new session; a turn of an existing session has the session's. */
-  readonly userId: string;
-  readonly metadata: Readonly<Record<string, unknown>>;
-  readonly responseFormat: ResponseFormat | null;
-  readonly callerOptions: CallerOptions | null;
-  readonly requestId: string;
-  /** The trace context of the request's span, which is the parent of the turn's. */
-  readonly traceparent: string | null;
-  /** By the database's clock; a statement that starts later writes nothing. */
-  readonly writeBefore: Date;
+/** A turn, and the word for what became of it. */
+interface WrittenTurn {
+  readonly turnId: string;
+  readonly word: AcceptWord;
 }
+
+const inserts = batcherFor(
+  (sql: Sql) =>
+    new Batcher<NewTurn, AcceptWord>((turns) => insertGroup(sql, turns), {
+      countMax: acceptGroupMax,
+      gathers: true,
+      size: { of: ({ input }) => JSON.stringify(input).length, max: acceptGroupCharsMax },
+      patienceMs: acceptPatienceMs,
+    }),
+);
 
 /**
- * Writes the session (if it is new), the turn and its job in one statement. A turn whose tenant
- * has parked turns, or a limit of running turns, is parked, without a job. Throws 409
- * `session_busy` when the session has an active turn (the unique index decides, however
- * many processes race), 429 `too_many_turns`, 404 when the session (or the task's run) cannot take the turn any
- * more, and 503 after `writeBefore`.
+ * Does what `insertTurn` does, outside a transaction, and repeats it when the connection breaks. Under load many turns share a statement: while
+ * one runs, the turns that arrive are collected for the next. Because of its NOTIFY, a commit that adds a job waits for all
+ * other such commits, so that only about 2,000 commits a second are possible, however many turns each of them writes.
  */
-export async function insertTurn(sql: AnySql, turn: NewTurn): Promise<void> {
-  const rows = await orBusy(turn.newSession ? insertWithSession(sql, turn) : insertIntoSession(sql, turn));
-  if (rows.length > 0) return;
-  if (Date.now() > turn.writeBefore.getTime()) throw unavailable();
-  await refuseIfFull(sql, turn);
-  await refuseIfLine(sql, turn.sessionId);
-  throw new ApiError("not_found");
+export async function insertTurnTogether(sql: Sql, turn: NewTurn): Promise<AcceptWord> {
+  const word = await inserts(sql).add(turn);
+  return word === "locked" ? insertAlone(sql, turn) : word;
 }
 
-/** Throws 409 `session_busy` when turns wait in the line of the session. */
-export async function refuseIfLine(sql: AnySql, sessionId: string | null): Promise<void> {
-  const [waits] = await sql`
-    select /* line.exists */ 1 from sessions where id = ${sessionId} and deleted_at is null and line > 0`;
-  if (waits !== undefined) throw new ApiError("session_busy");
+function insertAlone(sql: Sql, turn: NewTurn): Promise<AcceptWord> {
+  return untilSure(sql, turn.turnId, () => insertTurn(sql, turn), "accepted");
 }
 
-async function orBusy<T>(insert: PromiseLike<T>): Promise<T> {
+async function insertGroup(sql: Sql, turns: readonly NewTurn[]): Promise<AcceptWord[]> {
+  const [first] = turns;
+  if (first !== undefined && turns.length === 1) return [await insertAlone(sql, first)];
   try {
-    return await insert;
+    const words = new Map((await insertTurns(sql, turns, "skip")).map(({ turnId, word }) => [turnId, word]));
+    // Another turn of the session was written meanwhile.
+    return turns.map(({ turnId }) => words.get(turnId) ?? "busy");
   } catch (error) {
-    if (violatedConstraint(error) === "turns_one_active") throw new ApiError("session_busy");
-    throw error;
+    // A database that did not respond in time will not respond to single inserts either.
+    if (isUnavailable(error) && !isTransient(error)) throw error;
+    return turns.map(() => "locked");
   }
 }
 
-/** The fields that every way of writing a turn needs. */
-type TurnRow = Omit<NewTurn, "agentVersion" | "taskRunId" | "keepSeq">;
-
-/** A turn whose agent is read in the statement that writes it. */
-export interface PlainTurn extends TurnRow {
-  /** The key that is looked up in the statement, because it was not before, and the form of its tenant; null: who asks is known. */
-  readonly recalled: { readonly key: string | null; readonly form: Form } | null;
-  /** Whether the operator configured a provider for agents without one. */
-  readonly hasPlatformProvider: boolean;
-}
-
 /**
- * Writes a turn that needs no more than its agent, in one statement outside a
- * transaction. Returns false, having written nothing, when agent or session do not allow
- * it; the caller finds the reason by reading them one by one. Throws 409 `session_busy`.
+ * Writes the session (if it is new), the turn and its job in one statement, and returns the word for what became of it. A
+ * turn whose tenant has parked turns, or a limit of running turns, is parked, without a job. In a transaction, `busy` and `repeated` end that.
  */
-export async function insertPlainTurn(sql: Sql, turn: PlainTurn): Promise<boolean> {
-  return untilSure(async () => {
-    const rows = await orBusy(insertWithAgent(sql, turn));
-    return rows.length > 0;
-  });
-}
-
-/** Does what `insertTurn` does, outside a transaction, and repeats it when the connection breaks. */
-export async function insertTurnAlone(sql: Sql, turn: NewTurn): Promise<void> {
-  await untilSure(async () => {
-    await insertTurn(sql, turn);
-    return true;
-  });
+export async function insertTurn(sql: AnySql, turn: NewTurn): Promise<AcceptWord> {
+  try {
+    const [written] = await insertTurns(sql, [turn], "wait");
+    return written?.word ?? "busy";
+  } catch (error) {
+    // The unique indexes decide, however many processes race.
+    const constraint = violatedConstraint(error);
+    if (constraint === "turns_one_active") return "busy";
+    if (constraint === "idempotency_keys_pkey") return "repeated";
+    throw error;
+  }
 }
 
 /** Pause between attempts when the connection breaks during an insert. */
 const retryPauseMs = 100;
 
 /**
- * When the connection breaks it is unknown whether the insert was committed, so it is
- * sent again. If it was, the second insert of the same id is refused, and that is a
- * success.
+ * Runs what writes a turn. When the connection breaks it is unknown whether that was committed, so it is run again. If it was,
+ * the second insert of the same id is refused, or whatever else refuses it by then, and that is a success: `written` is returned.
  */
-async function untilSure(insert: () => Promise<boolean>): Promise<boolean> {
+async function untilSure<T>(sql: Sql, turnId: string, write: () => Promise<T>, written: T): Promise<T> {
   const expiresAt = Date.now() + databaseWaitMs;
-  for (;;) {
+  for (let isUnsure = false; ; isUnsure = true) {
     try {
-      return await insert();
+      const result = await write();
+      return isUnsure && result !== written && (await isWritten(sql, turnId)) ? written : result;
     } catch (error) {
       const constraint = violatedConstraint(error);
-      if (constraint === "turns_pkey" || constraint === "sessions_pkey") return true;
+      if (constraint === "turns_pkey" || constraint === "sessions_pkey") return written;
+      if (isUnsure && error instanceof ApiError && (await isWritten(sql, turnId))) return written;
       if (!isTransient(error) || Date.now() + retryPauseMs > expiresAt) throw error;
       await sleep(retryPauseMs);
     }
   }
 }
 
-function insertWithAgent(sql: AnySql, turn: PlainTurn) {
-  const { tenantId, agentId, hasPlatformProvider } = turn;
-  const agent = (version: postgres.Fragment) =>
-    runnableVersion(sql, { tenantId: sql`${tenantId}`, agentId: sql`${agentId}`, hasPlatformProvider, version });
-  const stands = andStands(sql, turn);
-  if (turn.newSession) {
-    const due = sql`select 1 from agent where clock_timestamp() < ${turn.writeBefore} ${andHasPlace(sql, turn)} ${stands}`;
-    return sql`
-      with /* turn.accept */ agent as materialized (${agent(sql`${turn.pinnedVersion}::int`)}), due as (${due}),
-      session as (${newSession(sql, turn)}), ${insertRow(sql, turn, !turn.visible, sql`(select version from agent)`)}`;
-  }
-  const { id = "" } = turn.input as { readonly id?: string };
-  // An id that the session has already is refused by whoever reads why nothing was written.
-  const isNew = sql`and not exists (select 1 from messages m where m.session_id = sessions.id and m.id = ${id})`;
-  return sql`
-    with /* turn.accept */ session as materialized (${existingSession(sql, turn, { columns: sql`, pinned_version`, conditions: sql`${isNew} ${stands}` })}),
-    agent as materialized (${agent(sql`(select pinned_version from session)`)}),
-    ${insertRow(sql, turn, false, sql`(select version from agent)`, sql`where exists (select 1 from agent)`)}`;
-}
-
-function insertWithSession(sql: AnySql, turn: NewTurn) {
-  return sql`
-    with /* turn.accept */ due as (${dueRow(sql, turn)}), session as (${newSession(sql, turn)}),
-    ${insertRow(sql, turn, !turn.visible, sql`${turn.agentVersion}`)}`;
-}
-
-/** Inserts the new session of a turn, if the CTE `due` has a row. */
-function newSession(sql: AnySql, turn: TurnRow): postgres.Fragment {
-  return sql`
-    insert into sessions (id, tenant_id, agent_id, pinned_version, user_id, metadata, visible)
-    select ${turn.sessionId}, ${turn.tenantId}, ${turn.agentId}, ${turn.pinnedVersion}::int, ${turn.userId},
-      ${json(sql, turn.metadata)}, ${turn.visible}
-    from due
-    returning id, user_id`;
+async function isWritten(sql: Sql, turnId: string): Promise<boolean> {
+  return (await sql`select /* turn.is_written */ 1 from turns where id = ${turnId}`).length > 0;
 }
 
 /**
- * Has one row when the turn may be written. A task's run is started by the same
- * statement, so that there is never a started run without its turn, nor a turn of a run
- * that was canceled or started before.
+ * Writes the turns that may be written, each with its job, and returns a word for each; none for one whose session another
+ * statement has just given a turn. A turn alone `wait`s for the lock on its session, and its session's unique index refuses the whole statement. Of
+ * several, those are left out (`skip`) whose session somebody holds, so that none waits for the session of another one.
+ *
+ * A turn alone has in its statement what concerns it: to have all in it costs a tenth more.
  */
-function dueRow(sql: AnySql, turn: NewTurn) {
-  const { taskRunId, sessionId, turnId, writeBefore } = turn;
-  if (taskRunId === null) return sql`select 1 where clock_timestamp() < ${writeBefore} ${andHasPlace(sql, turn)}`;
-  return sql`
-    update task_runs set status = 'running', session_id = ${sessionId}, turn_id = ${turnId}, started_at = now(), updated_at = now()
-    where id = ${taskRunId} and status = 'queued' and clock_timestamp() < ${writeBefore} ${andHasPlace(sql, turn)} returning 1`;
-}
-
-function insertIntoSession(sql: AnySql, turn: NewTurn) {
-  const session =
-    turn.sessionId === null
-      ? sql`select null::text as id, ${turn.userId}::text as user_id where clock_timestamp() < ${turn.writeBefore} ${andHasPlace(sql, turn)}`
-      : existingSession(sql, turn);
-  return sql`
-    with /* turn.accept */ session as materialized (${session}), ${insertRow(sql, turn, false, sql`${turn.agentVersion}`)}`;
-}
-
-/** The session's row is locked, so that it cannot be deleted at the same time. */
-function existingSession(
-  sql: AnySql,
-  turn: TurnRow,
-  { columns, conditions } = { columns: sql``, conditions: sql`` },
-): postgres.Fragment {
-  return sql`
-    select id, user_id ${columns} from sessions where id = ${turn.sessionId} and ${byKeyOnly(sql, sql`tenant_id`)} = ${turn.tenantId}
-      and ${byKeyOnly(sql, sql`agent_id`)} = ${turn.agentId} and deleted_at is null and line = 0 and clock_timestamp() < ${turn.writeBefore} ${andHasPlace(sql, turn)} ${conditions}
-      for no key update`;
-}
-
-/** Returns the condition, beginning with `and`, that a recalled key is still good; nothing where who asks is known. */
-function andStands(sql: AnySql, { recalled, tenantId, queuedTurnsMax }: PlainTurn): postgres.Fragment {
-  if (recalled === null) return sql``;
-  return sql`and ${keyStands(sql, {
-    digest: sql`${recalled.key}`,
-    tenantId: sql`${tenantId}`,
-    form: sql`${recalled.form}`,
-    queuedTurns: sql`${queuedTurnsMax}::int`,
-  })}`;
-}
-
-function insertRow(
-  sql: AnySql,
-  turn: TurnRow & { readonly keepSeq?: number | null },
-  firstOfHidden: boolean,
-  agentVersion: postgres.Fragment,
-  only = sql``,
-): postgres.Fragment {
+function insertTurns(sql: AnySql, turns: readonly NewTurn[], mode: "wait" | "skip"): PromiseLike<WrittenTurn[]> {
+  const waits = mode === "wait";
+  const begins = !waits || turns.some(({ newSession }) => newSession);
+  const resumes = !waits || turns.some(({ sessionId, newSession }) => sessionId !== null && !newSession);
+  const hasKeys = turns.some(({ key }) => key !== null);
   const { job, announced } = newTurnJobs(sql, "accepted");
-  return sql`
+  return sql<WrittenTurn[]>`
+    with /* turn.accept */ ${askedTurns(sql, turns)}, due as materialized (${dueTurns(sql, turns, { waits, resumes, hasKeys })}),
+    ${begins ? sql`made as (${newSessions(sql)}),` : sql``}
     accepted as (
       insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
-        assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, parked_at ${turn.responseFormat === null ? sql`` : sql`, response_format`}
-        ${turn.callerOptions === null ? sql`` : sql`, caller_options`})
-      select ${turn.turnId}, ${turn.tenantId}, ${turn.agentId}, session.id, ${turn.kind}, ${agentVersion}, ${turn.trigger},
-        ${turn.input === null ? null : json(sql, turn.input)}, ${turn.keepSeq ?? null}::bigint,
-        ${turn.assistantMessageId}, ${firstOfHidden}, session.user_id, ${json(sql, turn.metadata)}, ${turn.requestId},
-        ${turn.traceparent}, case when ${turn.isCounted} or ${hasParkedSql(sql, sql`${turn.tenantId}`)} then now() end
-        ${turn.responseFormat === null ? sql`` : sql`, ${json(sql, turn.responseFormat)}`}
-        ${turn.callerOptions === null ? sql`` : sql`, ${json(sql, turn.callerOptions)}`}
-      from session ${only}
+        assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at)
+      select turn_id, tenant_id, agent_id, session_id, kind, version, trigger, input, keep_seq,
+        assistant_message_id, new_session and not visible, turn_user_id, metadata, request_id, traceparent, response_format,
+        caller_options, case when is_parked then now() end
+      from due join asked using (turn_id) where word is null
+      ${waits ? sql`` : sql`on conflict (session_id) where status in ('queued', 'running', 'waiting') do nothing`}
       returning id, session_id, tenant_id, parked_at
-    ), ${job}
-    select ${announced} from accepted`;
+    ), ${hasKeys ? sql`kept as (${keepTurnsSql(sql)}),` : sql``} ${job}
+    select id as turn_id, 'accepted' as word, ${announced} from accepted
+    union all select turn_id, word, null, null, null from due where word is not null`;
+}
+
+function newSessions(sql: AnySql): postgres.Fragment {
+  return sql`
+    insert into sessions (id, tenant_id, agent_id, pinned_version, user_id, metadata, visible)
+    select session_id, tenant_id, agent_id, pinned_version, user_id, metadata, visible
+    from due join asked using (turn_id) where new_session and word is null`;
+}
+
+/** What concerns the turns of a statement. */
+interface Concerns {
+  readonly waits: boolean;
+  readonly resumes: boolean;
+  readonly hasKeys: boolean;
+}
+
+/** Returns the query that decides on each turn of `asked`: `word` is why it is refused, null where it is to be written. The session's row is locked, so that it cannot be deleted at the same time. */
+function dueTurns(sql: AnySql, turns: readonly NewTurn[], { waits, resumes, hasKeys }: Concerns): postgres.Fragment {
+  const pinned = resumes
+    ? sql`case when asked.new_session then asked.pinned_version else held.pinned_version end`
+    : sql`asked.pinned_version`;
+  const agent = runnableAgent(sql, {
+    tenantId: sql`asked.tenant_id`,
+    agentId: sql`asked.agent_id`,
+    version: sql`coalesce(asked.agent_version, ${pinned})`,
+    // The same for all turns: it is a setting of the process.
+    hasPlatformProvider: turns.every(({ hasPlatformProvider }) => hasPlatformProvider),
+  });
+  const stands = keyStands(sql, {
+    digest: sql`asked.key_digest`,
+    tenantId: sql`asked.tenant_id`,
+    form: sql`asked.form`,
+    queuedTurns: sql`asked.queued_turns_max`,
+  });
+  const heldWords = sql`
+      when not asked.new_session and asked.session_id is not null and held.id is null then ${waits ? "gone" : "locked"}
+      when held.line > 0 then 'line'`;
+  const messageWord = sql`
+      when asked.message_id is not null and exists (
+        select 1 from messages m where m.session_id = asked.session_id and m.id = asked.message_id) then 'twice'`;
+  return sql`
+    select asked.turn_id, agent.version, ${resumes ? sql`coalesce(held.user_id, asked.user_id)` : sql`asked.user_id`} as turn_user_id, case
+      when asked.key_digest is not null and not ${stands} then 'key'
+      ${hasKeys ? sql`when ${keyIsKnownSql(sql)} then 'repeated'` : sql``}
+      when clock_timestamp() >= asked.write_before then 'late'
+      when asked.is_full then 'full'
+      ${resumes ? heldWords : sql``}
+      when agent.id is null then 'not_found'
+      when agent.refusal is not null then agent.refusal
+      ${resumes ? messageWord : sql``} end as word
+    from asked ${resumes ? sql`left join lateral (${heldSession(sql, waits)}) held on true` : sql``}
+    left join lateral (${agent}) agent on true`;
+}
+
+/** Returns the query that locks the session of a turn that is asked for. */
+function heldSession(sql: AnySql, waits: boolean): postgres.Fragment {
+  // The unique index would wait for a transaction that moves a turn of the session now, and all others with it.
+  const isIdle = sql`and (
+      select true from turns where session_id = asked.session_id and status in ('queued', 'running', 'waiting') limit 1) is null`;
+  return sql`
+    select id, user_id, pinned_version, line from sessions
+    where id = asked.session_id and not asked.new_session and ${byKeyOnly(sql, sql`tenant_id`)} = asked.tenant_id
+      and ${byKeyOnly(sql, sql`agent_id`)} = asked.agent_id and deleted_at is null ${waits ? sql`` : isIdle}
+    for no key update ${waits ? sql`` : sql`skip locked`}`;
 }

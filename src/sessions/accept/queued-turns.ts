@@ -83,14 +83,9 @@ export function refuseWhileFull(sql: Sql, { id, queuedTurns }: Tenant): void {
   if (until !== undefined && queuedTurns === queuedTurnsDefault && Date.now() < until) throw tooManyTurns();
 }
 
-/** Looks whether the tenant has reached its limit. Throws 429 `too_many_turns` then. */
-export async function refuseIfFull(sql: AnySql, { tenantId, queuedTurnsMax }: QueueLimit): Promise<void> {
-  if (queuedTurnsMax === null) return;
-  const [row] = await sql<{ queued: number }[]>`
-    select /* tenant.count_queued */ ${countQueued(sql, sql`${tenantId}`, sql`${queuedTurnsMax}`)} as queued`;
-  if (row === undefined || row.queued < queuedTurnsMax) return;
-  if (queuedTurnsMax === queuedTurnsDefault && !("savepoint" in sql)) remember(sql, tenantId);
-  throw tooManyTurns();
+/** Notes that a tenant has reached its limit, where that is the one which every tenant has. */
+export function noteFull(sql: Sql, { tenantId, queuedTurnsMax }: QueueLimit): void {
+  if (queuedTurnsMax === queuedTurnsDefault) remember(sql, tenantId);
 }
 
 function remember(sql: Sql, tenantId: string): void {

@@ -3,7 +3,7 @@ import { requireRunnable } from "../../agents/runnable.ts";
 import { askedSize, requireRoom } from "../../kernel/admission/stored-bytes.ts";
 import type { Principal } from "../../kernel/auth/authenticator.ts";
 import { turnGate } from "../../kernel/auth/gates.ts";
-import { isProven, noteProof, requireProof } from "../../kernel/auth/proof.ts";
+import { isProven, requireProof } from "../../kernel/auth/proof.ts";
 import type { Ctx } from "../../kernel/context.ts";
 import type { Tx } from "../../kernel/database/client.ts";
 import { ApiError } from "../../kernel/errors.ts";
@@ -15,13 +15,12 @@ import type { UiMessage } from "../../messages/ui-message.ts";
 import type { TurnBody } from "../schema.ts";
 import type { CallerOptions } from "../state/caller-options.ts";
 import { findSession } from "../state/store.ts";
-import { type AcceptedTurn, acceptedOf, logAccepted } from "./accepted.ts";
+import { type AcceptedTurn, logAccepted } from "./accepted.ts";
 import { enqueueTurn, isBusy } from "./enqueue.ts";
-import type { PlainTurn } from "./insert.ts";
-import { insertPlainTurnTogether } from "./insert-together.ts";
 import { joinByKey } from "./join-by-key.ts";
-import { isOwnLimit, queueOf, refuseIfFull, refuseWhileFull } from "./queued-turns.ts";
+import { queueOf, refuseWhileFull } from "./queued-turns.ts";
 import { checkMessageId, checkTurnBody, messageOf } from "./turn-body.ts";
+import type { NewTurn } from "./turn-row.ts";
 import { writeTurn } from "./write.ts";
 
 /** When a new session becomes visible: with its first accepted turn (form B), or with its first success (form A). */
@@ -40,8 +39,8 @@ export interface TurnRequest {
   /** Left out: the agent as it is. */
   readonly callerOptions?: CallerOptions;
   readonly kind?: "session" | "task" | "chat";
-  /** The task's run that this turn is, and the version the run was started with. */
-  readonly taskRun?: { readonly id: IdOf<"taskRun">; readonly agentVersion: number };
+  /** The version that the turn runs; left out: its session's. */
+  readonly agentVersion?: number;
   readonly requestId: string;
   readonly key: IdempotencyKey | null;
   /** Writes more in the accepting transaction; when it throws, nothing is written. */
@@ -58,11 +57,34 @@ export interface TurnRequest {
  */
 export async function acceptTurn(ctx: Ctx, asked: TurnRequest): Promise<AcceptedTurn> {
   const request = { ...asked, body: withoutMark(asked.body) };
-  const mayWait = request.sessionId !== null && (request.body.onBusy ?? "reject") !== "reject";
-  // Only the statement of a plain turn looks an API key up.
-  if (request.key !== null || mayWait) requireProof(request.principal);
-  const joined = request.key === null ? null : await joinByKey(ctx.sql, ctx, request.key);
+  const { principal, key } = request;
+  const needsReads = mayWait(request) || asksBefore(request);
+  // Only the statement that writes a turn looks an API key up.
+  if (needsReads) requireProof(principal);
+  const joined = needsReads && key !== null ? await joinByKey(ctx.sql, ctx, key) : null;
   if (joined !== null) return logAccepted(ctx, request, joined, "a repeated request joined its turn");
+  try {
+    return await acceptUnlessBusy(ctx, request);
+  } catch (error) {
+    // A repeat joins its turn, whatever refuses a new one by now: at the latest the key itself.
+    if (key === null || !isProven(principal) || !(error instanceof ApiError)) throw error;
+    const first = await joinByKey(ctx.sql, ctx, key);
+    if (first === null) throw error;
+    return logAccepted(ctx, request, first, "a repeated request joined its turn");
+  }
+}
+
+/** Returns whether a turn may wait in the line of its session. */
+function mayWait({ sessionId, body }: TurnRequest): boolean {
+  return sessionId !== null && (body.onBusy ?? "reject") !== "reject";
+}
+
+/** Returns whether something is asked or rendered for the turn before it is written. */
+function asksBefore({ principal, body }: TurnRequest): boolean {
+  return principal.tenant.monetization || principal.tenant.storedMib !== null || body.promptId !== undefined;
+}
+
+async function acceptUnlessBusy(ctx: Ctx, request: TurnRequest): Promise<AcceptedTurn> {
   checkTurnBody(request.body, request.sessionId !== null);
   const waiting = await acceptIntoLine(ctx, request);
   if (waiting !== null) return waiting;
@@ -86,33 +108,29 @@ function withoutMark(body: TurnRequest["body"]): TurnRequest["body"] {
 
 /** Accepts a turn that starts now. Throws as `acceptTurn`. */
 async function acceptNow(ctx: Ctx, request: TurnRequest): Promise<AcceptedTurn> {
-  const { principal, agentId, body } = request;
+  const { principal, body } = request;
   turnGate(principal.tenant);
   await requireRoom(ctx.sql, principal.tenant, sizeOf(request));
   refuseWhileFull(ctx.sql, principal.tenant);
-  const plain = await acceptPlain(ctx, request);
-  if (plain !== null) return plain;
-  requireProof(principal);
-  const session =
-    request.sessionId === null ? null : await findSession(ctx.sql, principal.tenant.id, agentId, request.sessionId);
-  if (request.sessionId !== null && session === null) throw new ApiError("not_found");
-  const version = session === null ? (body.version ?? null) : session.pinnedVersion;
-  const runVersion = request.taskRun?.agentVersion ?? version;
-  const agent = await loadAgentForTurn(ctx.sql, principal.tenant.id, agentId, runVersion);
-  requireRunnable(agent, ctx.config.platformProvider !== null);
-  await checkMessageId(ctx.sql, request.sessionId, body, { inLine: false });
-  const message = await messageOf(ctx.sql, principal.tenant.id, body);
-  await merchantGuard(ctx, principal.tenant, session?.userId ?? body.userId ?? "");
-  const accepted = await writeTurn(ctx, request, {
-    ...newTurn(request),
-    taskRunId: request.taskRun?.id ?? null,
-    newSession: session === null,
-    pinnedVersion: version,
-    agentVersion: agent.version,
-    input: message,
-    keepSeq: null,
-  });
+  const message = asksBefore(request)
+    ? await checkedMessage(ctx, request)
+    : await messageOf(ctx.sql, principal.tenant.id, body);
+  const accepted = await writeTurn(ctx, request, { ...newTurn(ctx, request), input: message });
   return logAccepted(ctx, request, accepted, "turn accepted");
+}
+
+/** Returns the turn's message. Throws what the statement that writes the turn would say of its session and its agent, because that comes first; then as `messageOf` and the merchant's guard. */
+async function checkedMessage(ctx: Ctx, request: TurnRequest): Promise<UiMessage | null> {
+  const { principal, agentId, sessionId, body } = request;
+  const { tenant } = principal;
+  const session = sessionId === null ? null : await findSession(ctx.sql, tenant.id, agentId, sessionId);
+  if (sessionId !== null && session === null) throw new ApiError("not_found");
+  const version = request.agentVersion ?? (session === null ? (body.version ?? null) : session.pinnedVersion);
+  requireRunnable(await loadAgentForTurn(ctx.sql, tenant.id, agentId, version), ctx.config.platformProvider !== null);
+  await checkMessageId(ctx.sql, sessionId, body, { inLine: false });
+  const message = await messageOf(ctx.sql, tenant.id, body);
+  await merchantGuard(ctx, tenant, session?.userId ?? body.userId ?? "");
+  return message;
 }
 
 /** Returns the bytes that a turn is asked with; the metadata is kept with the turn, its usage, and a new session. */
@@ -138,7 +156,7 @@ async function acceptIntoLine(ctx: Ctx, request: TurnRequest, { isSure = false }
   if ((await findSession(ctx.sql, tenant.id, agentId, sessionId)) === null) throw new ApiError("not_found");
   await checkMessageId(ctx.sql, sessionId, body, { inLine: true });
   const turn = {
-    ...newTurn(request),
+    ...newTurn(ctx, request),
     sessionId,
     input: body.message === undefined ? await messageOf(ctx.sql, tenant.id, body) : (body.message as UiMessage),
     regenerates: body.messageId ?? null,
@@ -148,14 +166,21 @@ async function acceptIntoLine(ctx: Ctx, request: TurnRequest, { isSure = false }
 }
 
 /** Returns the fields of a turn that depend on the request only. */
-function newTurn(request: TurnRequest) {
-  const { principal, body } = request;
+function newTurn(ctx: Ctx, request: TurnRequest): Omit<NewTurn, "input"> {
+  const { principal, sessionId, body } = request;
   return {
     turnId: newId("turn"),
     ...queueOf(principal.tenant),
     agentId: request.agentId,
     sessionId: request.sessionId ?? request.newSessionId ?? newId("session"),
     kind: request.kind ?? "session",
+    newSession: sessionId === null,
+    pinnedVersion: sessionId === null ? (body.version ?? null) : null,
+    agentVersion: request.agentVersion ?? null,
+    keepSeq: null,
+    key: null,
+    recalled: isProven(principal) ? null : { key: principal.key, form: principal.tenant.form },
+    hasPlatformProvider: ctx.config.platformProvider !== null,
     visible: request.materialize === "on_accept",
     trigger: body.trigger ?? "submit-message",
     assistantMessageId: newId("message"),
@@ -167,33 +192,4 @@ function newTurn(request: TurnRequest) {
     traceparent: currentTraceparent(),
     writeBefore: principal.writeBefore,
   };
-}
-
-/**
- * Accepts a turn that needs nothing but its session and its agent, in one round trip.
- * Returns null when it needs more, or when one of the two, or a key that it has to look up, does not allow it. Throws 409
- * `session_busy`, 429 `too_many_turns`.
- */
-async function acceptPlain(ctx: Ctx, request: TurnRequest): Promise<AcceptedTurn | null> {
-  const { principal, body, sessionId } = request;
-  const { quotaTurnsPerDay, monetization } = principal.tenant;
-  const alone = request.key === null && request.alongside === undefined && request.taskRun === undefined;
-  if (!alone || quotaTurnsPerDay !== null || isOwnLimit(principal.tenant) || monetization || body.message === undefined)
-    return null;
-  if (body.trigger === "regenerate-message" || body.responseFormat !== undefined) return null;
-  if (request.callerOptions !== undefined) return null;
-  const turn: PlainTurn = {
-    ...newTurn(request),
-    newSession: sessionId === null,
-    pinnedVersion: sessionId === null ? (body.version ?? null) : null,
-    input: body.message as UiMessage,
-    hasPlatformProvider: ctx.config.platformProvider !== null,
-    recalled: isProven(principal) ? null : { key: principal.key, form: principal.tenant.form },
-  };
-  if (await insertPlainTurnTogether(ctx.sql, turn)) {
-    noteProof(principal);
-    return logAccepted(ctx, request, acceptedOf(turn), "turn accepted");
-  }
-  await refuseIfFull(ctx.sql, turn);
-  return null;
 }

@@ -1,18 +1,22 @@
 import type { Principal } from "../../kernel/auth/authenticator.ts";
 import { quotaExceeded } from "../../kernel/auth/gates.ts";
+import { noteProof, requireProof } from "../../kernel/auth/proof.ts";
 import type { Ctx } from "../../kernel/context.ts";
 import type { Sql, Tx } from "../../kernel/database/client.ts";
 import { retryWhileUnavailable } from "../../kernel/database/retry.ts";
 import { isCommitUnsure, tx } from "../../kernel/database/transaction.ts";
-import { type IdempotencyKey, keepTurn, waitForKey } from "../../kernel/http/idempotency.ts";
+import { ApiError } from "../../kernel/errors.ts";
+import { dropOldKey, type IdempotencyKey, keepTurn, waitForKey } from "../../kernel/http/idempotency.ts";
 import { databaseWaitMs } from "../../kernel/limits.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 import type { TurnBody } from "../schema.ts";
 import { type AcceptedTurn, acceptedOf } from "./accepted.ts";
-import { insertTurn, insertTurnAlone, type NewTurn } from "./insert.ts";
+import { insertTurn, insertTurnTogether } from "./insert.ts";
 import { joinByKey } from "./join-by-key.ts";
 import { inQueueOf, isOwnLimit, lockQueueOf } from "./queued-turns.ts";
+import { refuseBy } from "./refusal.ts";
 import { findKeepSeq, lockIdle } from "./regenerate.ts";
+import type { NewTurn } from "./turn-row.ts";
 
 /** What writing a turn needs of the request for it. */
 interface WrittenRequest {
@@ -23,10 +27,8 @@ interface WrittenRequest {
 }
 
 /**
- * Writes a turn and returns it, or the turn that its Idempotency-Key joins: in one
- * statement where that is enough, in a transaction with a quota, a limit of queued turns of
- * the tenant's own, an Idempotency-Key, a regeneration or `alongside`. Throws as
- * `insertTurn`, `joinByKey` and `findKeepSeq`, and 429 `quota_exceeded`.
+ * Writes a turn and returns it: in one statement, which many turns share, where that is enough; in a transaction with a quota, a limit of
+ * queued turns of the tenant's own, a regeneration or `alongside`. Throws the refusal of either, `findKeepSeq`'s, and 429 `quota_exceeded`.
  */
 export async function writeTurn(
   ctx: Ctx,
@@ -35,19 +37,38 @@ export async function writeTurn(
 ): Promise<AcceptedTurn> {
   const quota = principal.tenant.quotaTurnsPerDay;
   const accepted = acceptedOf(turn);
-  const counts = isOwnLimit(principal.tenant);
-  if (quota === null && key === null && !counts && turn.input !== null && request.alongside === undefined) {
-    await insertTurnAlone(ctx.sql, turn);
+  if (isOneStatement(principal, request, turn)) {
+    const write = () => insertTurnTogether(ctx.sql, { ...turn, key });
+    const word = await write();
+    if (word !== "repeated" || key === null) refuseBy(ctx.sql, principal, turn, word);
+    else if (await dropOldKey(ctx.sql, key)) refuseBy(ctx.sql, principal, turn, await write());
+    else {
+      noteProof(principal);
+      const joined = await joinByKey(ctx.sql, ctx, key);
+      if (joined === null) throw new ApiError("idempotency_key_reused");
+      return joined;
+    }
     return accepted;
   }
+  requireProof(principal);
   const keepsKeyFor = turn.newSession && !turn.visible ? turn.sessionId : null;
   return writeAccepted(ctx, { principal, key }, { ...turn, keepsKeyFor }, async (inner) => {
     // The quota's row before the session's, in a regeneration too: otherwise two turns could wait for each other.
     if (quota !== null) await countTowardsQuota(inner, turn.tenantId, quota);
-    await insertTurn(inner, turn.input === null ? await withKeepSeq(inner, turn, request.body ?? {}) : turn);
+    const row = turn.input === null ? await withKeepSeq(inner, turn, request.body ?? {}) : turn;
+    refuseBy(ctx.sql, principal, turn, await insertTurn(inner, row));
     await request.alongside?.(inner, accepted);
     return accepted;
   });
+}
+
+/** Returns whether one statement writes all of a turn, and looks at all that may refuse it. */
+function isOneStatement(
+  { tenant }: Principal,
+  { alongside }: Pick<WrittenRequest, "alongside">,
+  { input }: Pick<NewTurn, "input">,
+): boolean {
+  return tenant.quotaTurnsPerDay === null && !isOwnLimit(tenant) && input !== null && alongside === undefined;
 }
 
 /** Returns a regeneration with the place that it keeps; one of a message that the transcript does not hold is a turn like any other. */

@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { openDatabase, type Sql, type Tx } from "../../../src/kernel/database/client.ts";
 import { newId } from "../../../src/kernel/ids.ts";
-import type { PlainTurn } from "../../../src/sessions/accept/insert.ts";
-import { insertPlainTurnTogether } from "../../../src/sessions/accept/insert-together.ts";
+import { insertTurnTogether } from "../../../src/sessions/accept/insert.ts";
+import type { NewTurn } from "../../../src/sessions/accept/turn-row.ts";
 import { useAgent } from "../../harness/fixture.ts";
 import { eventually, type TestTenant } from "../../harness/harness.ts";
 import { makeAgent } from "../../harness/seed.ts";
@@ -210,9 +210,9 @@ async function hold(take: (inner: Tx) => PromiseLike<unknown>): Promise<() => Pr
   };
 }
 
-test("the statement that several share is planned once, not for each group", async () => {
+test("the statement that writes turns is planned once, not for each group", async () => {
   const sql = openDatabase({ url: h.databaseUrl, max: 1, applicationName: "parley-test-plans" });
-  const turn = (): PlainTurn => ({
+  const turn = (): NewTurn => ({
     turnId: newId("turn"),
     tenantId: t.id,
     agentId,
@@ -234,17 +234,23 @@ test("the statement that several share is planned once, not for each group", asy
     queuedTurnsMax: 10_000,
     isCounted: false,
     recalled: null,
+    agentVersion: null,
+    keepSeq: null,
+    key: null,
     hasPlatformProvider: false,
   });
   for (let round = 0; round < 10; round++)
-    for (const size of [2, 3, 4])
-      await Promise.all(Array.from({ length: size }, () => insertPlainTurnTogether(sql, turn())));
+    for (const size of [1, 2, 3, 4, 9])
+      await Promise.all(Array.from({ length: size }, () => insertTurnTogether(sql, turn())));
   const plans = await sql<{ custom: number; generic: number }[]>`
     select custom_plans::int as custom, generic_plans::int as generic from pg_prepared_statements
-    where statement ilike '%asked as materialized%' and generic_plans + custom_plans > 5`;
+    where statement like '%/* turn.accept */%' and statement not like '%pg_prepared_statements%'`;
   await sql.end();
-  expect(plans).toHaveLength(1);
-  // Postgres plans a statement anew five times before it compares.
-  expect(plans[0]?.custom).toBeLessThanOrEqual(5);
-  expect(plans[0]?.generic).toBeGreaterThan(0);
+  // One text for a turn alone, and one for several.
+  expect(plans).toHaveLength(2);
+  for (const { custom, generic } of plans) {
+    // Postgres plans a statement anew five times before it compares.
+    expect(custom).toBeLessThanOrEqual(5);
+    expect(generic).toBeGreaterThan(0);
+  }
 });
