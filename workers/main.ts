@@ -73,7 +73,7 @@ export async function startWorkerPool(ctx: Ctx, options: WorkerPoolOptions): Pro
   await connection.start();
   await queues.start();
   const { workerId } = connection;
-  const stopReaping = startReaping(ctx, workerId, frozenMs);
+  const stopReaping = startReaping({ ...ctx, sql: ctx.lookSql }, workerId, frozenMs);
   const onStood = (turnId: string) => turns.stop(turnId, "stood");
   const stopWatching = watchForStanding({ databaseUrl, workerId, frozenMs, log, onStood });
   return {

@@ -1,5 +1,6 @@
+import { EventEmitter } from "node:events";
 import { clearTimeout, setImmediate, setTimeout } from "node:timers";
-import { Client, Pool } from "pg";
+import { Client, Pool, type PoolClient } from "pg";
 import { addressOf } from "../src/kernel/database/address.ts";
 import { statementTimeoutMs } from "../src/kernel/database/client.ts";
 import { isReadOnly } from "../src/kernel/database/failure.ts";
@@ -35,7 +36,7 @@ export function openQueueConnections(
   log: Logger,
 ): Pool {
   const address = addressOf(databaseUrl);
-  const pool = new Pool({
+  const pool = new UnheardPool({
     connectionString: address.url,
     application_name: applicationName,
     stream: () => addressedSocket(address),
@@ -51,6 +52,33 @@ export function openQueueConnections(
   pool.on("connect", (client) => client.on("error", note));
   return pool;
 }
+
+/**
+ * graphile-worker (0.18.0) keeps a connection to listen on, the only one that it asks for by a callback. The worker's
+ * lock connection listens for it, so it is given one that hears nothing, and no process holds another for that.
+ */
+class UnheardPool extends Pool {
+  override connect(): Promise<PoolClient>;
+  override connect(done: Done): void;
+  override connect(done?: Done): Promise<PoolClient> | undefined {
+    if (done === undefined) return super.connect();
+    const unheard = Object.assign(new EventEmitter(), { query: () => Promise.resolve({ rows: [] }) });
+    setImmediate(() => done(undefined, unheard as unknown as PoolClient, () => {}));
+    return undefined;
+  }
+
+  /** The pool's own asks for a connection by a callback too. */
+  override query: Pool["query"] = async (...args: unknown[]) => {
+    const client = await super.connect();
+    try {
+      return await (client.query as (...all: unknown[]) => Promise<never>)(...args);
+    } finally {
+      client.release();
+    }
+  };
+}
+
+type Done = (error: Error | undefined, client: PoolClient | undefined, release: (release?: unknown) => void) => void;
 
 /** The connection's own socket, which the driver's types do not know. */
 interface Connected {

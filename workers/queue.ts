@@ -7,22 +7,21 @@ import {
   type TaskList,
   type WorkerEvents,
 } from "graphile-worker";
+import type { Pool } from "pg";
 import { sleep } from "../src/kernel/async/wait.ts";
 import type { Sql } from "../src/kernel/database/client.ts";
 import { databaseWaitMs } from "../src/kernel/limits.ts";
 import type { Logger } from "../src/kernel/telemetry/log.ts";
-import { openQueueConnections, type QueueDatabase } from "./queue-connections.ts";
 
 /** What running the queue's jobs needs. */
 export interface QueueOptions {
-  readonly database: QueueDatabase;
   readonly taskList: TaskList;
   /** Jobs at once. */
   readonly concurrency: number;
   /** Jobs that one statement fetches at most. */
   readonly fetchAtOnce: number;
-  /** Connections to Postgres, with the one that graphile-worker keeps to listen on. */
-  readonly connectionsMax: number;
+  /** Where its connections come from (`openQueueConnections`); several queues may share them. */
+  readonly connections: Pool;
   /** Jobs that are added by the clock. */
   readonly cronItems: readonly ParsedCronItem[];
   readonly sql: Sql;
@@ -47,7 +46,7 @@ const fetchMs = 2_000;
 const restartPauseMs = 250;
 
 /** One start of graphile-worker, under a name of its own. */
-interface Pool {
+interface Started {
   name: string;
   runner: Runner | null;
   /** Asks for jobs. */
@@ -67,7 +66,7 @@ interface Pool {
  */
 export class Queue {
   readonly #options: QueueOptions;
-  readonly #pools = new Set<Pool>();
+  readonly #pools = new Set<Started>();
   readonly #scans: ReturnType<typeof setInterval>;
   /** Queues that are being started again. */
   readonly #starting = new Set<Promise<void>>();
@@ -113,10 +112,8 @@ export class Queue {
   }
 
   async #run(): Promise<void> {
-    const { database, connectionsMax, taskList, concurrency, fetchAtOnce, cronItems, log } = this.#options;
-    const pool: Pool = { name: "", runner: null, nudge: () => {}, endedAtMs: null, held: new Set() };
-    const connections = openQueueConnections(database, connectionsMax, log);
-    const closeConnections = () => connections.end().catch((error) => this.#note(error));
+    const { connections, taskList, concurrency, fetchAtOnce, cronItems, log } = this.#options;
+    const pool: Started = { name: "", runner: null, nudge: () => {}, endedAtMs: null, held: new Set() };
     pool.runner = await run({
       pgPool: connections,
       taskList,
@@ -132,32 +129,23 @@ export class Queue {
           completeJobBatchDelay: completeBatchMs,
         },
       },
-    }).catch(async (error) => {
-      await closeConnections();
-      throw error;
     });
     void pool.runner.promise
       .catch((error) => this.#note(error))
       .finally(() => {
         pool.endedAtMs = Date.now();
         pool.held.clear();
-        void closeConnections();
       });
     if (this.#stopping) await pool.runner.stop().catch((error) => this.#note(error));
   }
 
-  #listen(pool: Pool): WorkerEvents {
+  #listen(pool: Started): WorkerEvents {
     const events = new EventEmitter() as WorkerEvents;
     events.on("pool:create", ({ workerPool }) => {
       pool.name = workerPool.id;
       pool.nudge = (count) => workerPool.nudge(count);
       this.#pools.add(pool);
       this.#tellNames();
-    });
-    events.on("pool:listen:success", ({ client }) => {
-      // Behind the queue's own statement, which begins to listen: Postgres wakes each connection that listens with each
-      // announcement, and the lock connection does so already.
-      queueMicrotask(() => void client.query("unlisten *").catch((error) => this.#note(error)));
     });
     events.on("localQueue:getJobs:complete", ({ jobs }) => {
       for (const { id } of jobs) pool.held.add(String(id));

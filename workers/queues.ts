@@ -1,3 +1,4 @@
+import type { Pool } from "pg";
 import type { Ctx } from "../src/kernel/context.ts";
 import type { Dispatcher } from "../src/sessions/run/dispatch.ts";
 import type { LockConnection } from "../src/sessions/run/lock-connection.ts";
@@ -6,6 +7,7 @@ import { Bell } from "./bell.ts";
 import { cronItems } from "./crontab.ts";
 import { Lanes } from "./lanes.ts";
 import { Queue, type QueueOptions } from "./queue.ts";
+import { openQueueConnections } from "./queue-connections.ts";
 import { taskLists } from "./tasks.ts";
 
 /** Jobs beyond the slots for turns that run at once, so that a worker whose slots are full can still take a turn's job and park it. */
@@ -14,8 +16,6 @@ const spareHands = 32;
 const turnsFetchedAtOnceMax = 10;
 /** Announced turns are claimed without their jobs (`Dispatcher`); the jobs that are left are asked for after so long. */
 const turnsAfterMs = 50;
-/** Turns' jobs have this part of the connections, and all others the rest: fetching and completing jobs is batched, so few are plenty. */
-const turnConnectionsPart = 4 / 7;
 /** Other jobs are asked for at most so often when jobs are announced, because most of those are turns. */
 const otherRestMs = 50;
 /** The same for every other kind of job. None of them waits here: one that finds no slot is parked. */
@@ -41,15 +41,18 @@ type Which = "turns" | "others";
  */
 export class WorkerQueues {
   readonly #options: QueuesOptions;
+  readonly #connections: Pool;
   readonly #lanes: Lanes;
   readonly #bells: Readonly<Record<Which, Bell>>;
   readonly #queues: Partial<Record<Which, Queue>> = {};
   readonly #names: Record<Which, readonly string[]> = { turns: [], others: [] };
 
   constructor(options: QueuesOptions) {
-    const { ctx, connection } = options;
+    const { ctx, connection, databaseUrl } = options;
     this.#options = options;
-    this.#lanes = new Lanes({ sql: ctx.sql, log: ctx.log, onCalled: (count) => this.#queues.others?.nudge(count) });
+    const database = { databaseUrl, applicationName: connection.applicationName };
+    this.#connections = openQueueConnections(database, ctx.config.pools.queue, ctx.log);
+    this.#lanes = new Lanes({ sql: ctx.lookSql, log: ctx.log, onCalled: (count) => this.#queues.others?.nudge(count) });
     const peers = () => connection.peers;
     this.#bells = {
       others: new Bell({
@@ -72,18 +75,15 @@ export class WorkerQueues {
 
   /** Starts to run jobs. Throws when the database is not reachable. */
   async start(): Promise<void> {
-    const { workerConcurrency: slots, pools } = this.#options.ctx.config;
-    const turnConnections = Math.floor(pools.queue * turnConnectionsPart);
+    const slots = this.#options.ctx.config.workerConcurrency;
     try {
       await this.#start("others", {
         concurrency: Lanes.hands,
         fetchAtOnce: othersFetchedAtOnce,
-        connectionsMax: pools.queue - turnConnections,
       });
       await this.#start("turns", {
         concurrency: slots + spareHands,
         fetchAtOnce: Math.min(turnsFetchedAtOnceMax, slots),
-        connectionsMax: turnConnections,
       });
     } catch (error) {
       await this.stop();
@@ -91,14 +91,14 @@ export class WorkerQueues {
     }
   }
 
-  async #start(which: Which, size: Pick<QueueOptions, "concurrency" | "fetchAtOnce" | "connectionsMax">) {
-    const { ctx, connection, dispatcher, databaseUrl } = this.#options;
+  async #start(which: Which, size: Pick<QueueOptions, "concurrency" | "fetchAtOnce">) {
+    const { ctx, connection, dispatcher } = this.#options;
     const lists = taskLists({ ctx, workerId: connection.workerId, dispatcher, lanes: this.#lanes });
     this.#queues[which] = await Queue.start({
-      database: { databaseUrl, applicationName: connection.applicationName },
+      connections: this.#connections,
       taskList: lists[which],
       cronItems: which === "turns" ? [] : cronItems,
-      sql: ctx.sql,
+      sql: ctx.lookSql,
       log: ctx.log,
       onNames: (own) => {
         this.#names[which] = own;
@@ -125,5 +125,8 @@ export class WorkerQueues {
     this.#lanes.stop();
     for (const bell of Object.values(this.#bells)) bell.stop();
     await Promise.all(Object.values(this.#queues).map((queue) => queue.stop()));
+    await this.#connections
+      .end()
+      .catch((error) => this.#options.ctx.log.debug({ err: error }, "the queue's connections"));
   }
 }

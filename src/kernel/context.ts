@@ -20,6 +20,8 @@ export interface Ctx {
   readonly probeSql: Sql;
   /** Connections for looking credentials up. */
   readonly authSql: Sql;
+  /** Connections for what a worker looks for again and again, so that those of its turns and jobs are given back at rest. */
+  readonly lookSql: Sql;
   /** What adds up many rows, on separate connections. */
   readonly reports: Reports;
   /** How many requests and streams each tenant has open in this process. */
@@ -48,6 +50,8 @@ export interface Resources {
   /** Connections for the readiness probe and for reports; the pool's where they are left out. */
   readonly probeSql?: Sql;
   readonly reportSql?: Sql;
+  /** Connections for what a worker looks for; the pool's where they are left out. */
+  readonly lookSql?: Sql;
   /** Connections for looking credentials up; the pool's where they are left out. */
   readonly authSql?: Sql;
 }
@@ -60,6 +64,7 @@ export function createContext(resources: Resources): Ctx {
     log,
     sql,
     probeSql: resources.probeSql ?? sql,
+    lookSql: resources.lookSql ?? sql,
     reports: new Reports(resources.reportSql ?? sql),
     slots: new RequestSlots(),
     relay,

@@ -35,6 +35,8 @@ export interface Foundation extends Shared {
 
 /** Connections on which an HTTP process looks credentials up, so that these never wait behind the statements of a request. */
 const authConnectionsMax = 2;
+/** Connections on which a worker looks for lost and parked work. */
+const lookConnectionsMax = 2;
 /** A closing pool waits this long for its last statements. */
 const poolCloseSeconds = 5;
 
@@ -63,11 +65,12 @@ export function openHttpContext(foundation: Foundation, opened: AsyncDisposableS
 
 /** Returns the context of a worker pool, with its own pool. No requests are counted there, so it needs no Redis for that. */
 export function openWorkerContext(foundation: Foundation, opened: AsyncDisposableStack): Ctx {
-  return openContext({ ...foundation, redis: null }, "parley-worker", foundation.config.pools.worker, opened);
+  const lookSql = openPool(foundation, "parley-worker-looks", lookConnectionsMax, opened);
+  return openContext({ ...foundation, redis: null, lookSql }, "parley-worker", foundation.config.pools.worker, opened);
 }
 
 function openContext(
-  resources: Foundation & Pick<Resources, "redis" | "reportSql" | "authSql">,
+  resources: Foundation & Pick<Resources, "redis" | "reportSql" | "authSql" | "lookSql">,
   name: string,
   max: number,
   opened: AsyncDisposableStack,

@@ -5,6 +5,7 @@ import { readDepths } from "../../src/kernel/queue/depth.ts";
 import { countJobs } from "../../src/kernel/queue/stored-jobs.ts";
 import { Lanes, laneNames } from "../../workers/lanes.ts";
 import { Queue } from "../../workers/queue.ts";
+import { openQueueConnections } from "../../workers/queue-connections.ts";
 import { eventually } from "../harness/eventually.ts";
 import { useService } from "../harness/fixture.ts";
 
@@ -29,11 +30,10 @@ class HeldQueue implements AsyncDisposable {
       this.done.push(id);
     };
     this.#queue = await Queue.start({
-      database: { databaseUrl: h.databaseUrl, applicationName: "parley-test" },
+      connections: openQueueConnections({ databaseUrl: h.databaseUrl, applicationName: "parley-test" }, 3, h.ctx.log),
       taskList: Object.fromEntries(laneNames.map((name) => [name, this.lanes.inLane(name, task)])),
       concurrency: Lanes.hands,
       fetchAtOnce: 25,
-      connectionsMax: 3,
       cronItems: [],
       sql: h.sql,
       log: h.ctx.log,
