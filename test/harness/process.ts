@@ -68,6 +68,6 @@ export function startProcess(program: string, words: readonly string[], env: Rec
 
 /** Starts a role on the runtime that this run is for. */
 export function startRole(role: string, env: Record<string, string>, words: readonly string[] = []): Child {
-  const command = roleCommand(role);
+  const command = roleCommand(role, env);
   return startProcess(command.program, [...command.words, ...words], { NO_COLOR: "1", ...env });
 }

@@ -23,9 +23,18 @@ export interface Command {
 }
 
 /** How a role is started in this run. */
-export function roleCommand(role: string): Command {
+export function roleCommand(role: string, env: Readonly<Record<string, string>> = {}): Command {
   const onDeno = chosenRuntime === "deno" || (chosenRuntime === "mixed" && role === "work");
-  return onDeno ? denoCommand(role) : bunCommand(role);
+  if (!onDeno) return bunCommand(role);
+  const { program, words } = denoCommand(role);
+  // A process that runs programs has to be allowed everything (docs/deno.md).
+  const isAllowedAll = env.SANDBOX === "bubblewrap" && !words.includes("--allow-all");
+  return {
+    program,
+    words: isAllowedAll
+      ? words.flatMap((word) => (word === "run" ? [word, "--allow-all"] : word.startsWith("--allow") ? [] : [word]))
+      : words,
+  };
 }
 
 function bunCommand(role: string): Command {

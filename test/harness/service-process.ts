@@ -98,7 +98,7 @@ export async function logged(process: ServiceProcess, msg: string, limitMs = sta
 
 function launch(role: string, env: Record<string, string>): ServiceProcess {
   const { PATH = "", HOME = "" } = process.env;
-  const { program, words } = roleCommand(role);
+  const { program, words } = roleCommand(role, env);
   const child: ChildProcess = spawn(program, words, {
     cwd: repository,
     env: { PATH, HOME, NO_COLOR: "1", ...env },

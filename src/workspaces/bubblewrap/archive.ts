@@ -15,7 +15,11 @@ export async function archiveOf(files: readonly ArchivedFile[], folders: readonl
   for (const name of folders) archive.entry({ name, type: "directory", mode: 0o755 });
   for (const { path, content, executable, mtimeMs } of files) {
     const mode = executable ? 0o755 : 0o644;
-    archive.entry({ name: path, mode, mtime: new Date(mtimeMs), size: content.byteLength }, Buffer.from(content));
+    const size = content.byteLength;
+    archive.entry(
+      { name: path, mode, mtime: new Date(mtimeMs), size },
+      Buffer.from(content.buffer, content.byteOffset, size),
+    );
   }
   archive.finalize();
   const pieces: Buffer[] = [];

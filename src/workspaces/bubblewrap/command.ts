@@ -3,6 +3,7 @@ import type { Readable, Writable } from "node:stream";
 import { within } from "../../kernel/async/wait.ts";
 import type { ProgramLimits } from "../../kernel/sandbox-config.ts";
 import { batchesOf } from "../files.ts";
+import { plainBytes } from "../frames.ts";
 import { workspaceBytesMax } from "../limits.ts";
 import {
   type CommandRequest,
@@ -254,7 +255,7 @@ function memoryNote({ memoryMib }: ProgramLimits, killed: number): string {
 function changesOf({ changed, ...others }: Difference, contents: ReadonlyMap<string, Buffer>, after: Scan) {
   const writes = changed.map((path) => ({
     path,
-    content: contents.get(path) as Uint8Array,
+    content: plainBytes(contents.get(path) as Buffer),
     executable: after.entries.get(path)?.executable ?? false,
   }));
   const { deletes, foldersMade, foldersGone } = others;

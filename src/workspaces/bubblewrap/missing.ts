@@ -23,6 +23,9 @@ export async function findMissing(): Promise<string | null> {
   if (process.platform !== "linux") return "SANDBOX=bubblewrap needs Linux.";
   if (!isFiltered(process.arch))
     return `There is no filter of system calls for ${process.arch}: SANDBOX=bubblewrap needs x64 or arm64.`;
+  if (!(await isThere("/proc/self/uid_map", constants.R_OK))) {
+    return "SANDBOX=bubblewrap needs to read /proc: on Deno, start with --allow-all.";
+  }
   const found = await Promise.all(Object.keys(programs).map(isInstalled));
   const absent = Object.entries(programs).filter((_, index) => !found[index]);
   if (absent.length > 0) {

@@ -2,7 +2,7 @@ import type { ChildProcess } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { SharedSlots } from "../../kernel/async/shared-slots.ts";
 import { ToolError } from "../../tools/error.ts";
-import { encodeFrame, FrameReader } from "../frames.ts";
+import { encodeFrame, FrameReader, plainBytes } from "../frames.ts";
 import { inSlot } from "../in-slot.ts";
 import {
   commandMs,
@@ -89,7 +89,11 @@ function converse(
         clearTimeout(limit);
         limit = startLimit();
       } else if (message.type === "failed") reject(new ToolError(message.message));
-      else fetch(message.paths).then((contents) => send({ type: "contents", contents }), reject);
+      else
+        fetch(message.paths).then((contents) => {
+          const plain = contents.map((content) => (content === null ? null : plainBytes(content)));
+          send({ type: "contents", contents: plain });
+        }, reject);
     };
     child.stdout?.on("data", (piece: Buffer) => {
       try {
