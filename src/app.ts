@@ -34,7 +34,7 @@ import { promptRoutes } from "./prompts/routes.ts";
 import { providerRoutes } from "./providers/routes.ts";
 import { responseRoutes } from "./responses/routes.ts";
 import { TurnWatch } from "./sessions/follow/watch.ts";
-import { sessionRoutes } from "./sessions/routes.ts";
+import { sessionRoutes } from "./sessions/routes/routes.ts";
 import { libraryRoutes } from "./skills/library-routes.ts";
 import { skillRoutes } from "./skills/routes.ts";
 import { taskRoutes } from "./tasks/routes.ts";

@@ -4,7 +4,7 @@ import { Nullable, OneOf } from "../kernel/http/request-fields.ts";
 import { attribution, Failure, MomentOrNull, pageOf, Text, times } from "../kernel/http/response-fields.ts";
 import { Id } from "../kernel/ids.ts";
 import { ResponseFormatField } from "../sessions/response-format.ts";
-import { messagePage } from "../sessions/responses.ts";
+import { messagePage } from "../sessions/routes/responses.ts";
 import { ScheduleField } from "./schedule.ts";
 
 /** What operations on tasks and runs respond with, for the OpenAPI document. */

@@ -1,6 +1,6 @@
 import type { AnySql } from "../kernel/database/client.ts";
 import { ApiError, type ErrorCause, errorCauses, type Form, spell } from "../kernel/errors.ts";
-import { type MessagePage, messagesAfter, messagesBefore, respondPage } from "../sessions/message-page.ts";
+import { type MessagePage, messagesAfter, messagesBefore, respondPage } from "../sessions/transcript/message-page.ts";
 import type { RunError, RunStatus } from "./run-states.ts";
 import type { RunRow } from "./runs.ts";
 import type { TaskRow } from "./store.ts";

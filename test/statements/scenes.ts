@@ -11,12 +11,12 @@ import { readCheckpoints, writeCheckpoint } from "../../src/sessions/state/check
 import { isSettled, queueContinuation } from "../../src/sessions/state/continuation.ts";
 import { enqueueMove, firstInLine, type NewLineTurn, ringLostLines, startMove } from "../../src/sessions/state/line.ts";
 import { findParked, parkTurns } from "../../src/sessions/state/parked.ts";
-import { readHistory } from "../../src/sessions/state/read-history.ts";
 import { noteUsage } from "../../src/sessions/state/spending.ts";
 import { findSession } from "../../src/sessions/state/store.ts";
 import { markShown, requeueTurn, resumeTurn, unclaimTurn } from "../../src/sessions/state/turn.ts";
 import { noUsage } from "../../src/sessions/state/turn-end.ts";
 import { endOfContinuation, endOfTurn, endsOfTurns, lastLogOf, logStates } from "../../src/sessions/state/turn-log.ts";
+import { readHistory } from "../../src/sessions/transcript/read-history.ts";
 import { acceptingScenes } from "./accepting.ts";
 import { endingScenes } from "./ending.ts";
 import { everyChoice, type Scene } from "./scene.ts";

@@ -1,3 +1,4 @@
+import { ApiError } from "../errors.ts";
 import type { IdOf } from "../ids.ts";
 
 /** What a client token may be made with or without (docs/decisions/client-tokens.md). */
@@ -14,4 +15,12 @@ export interface ClientScope {
   readonly can: readonly ClientAbility[];
   /** The pages that may use it: origins as a browser sends them. */
   readonly origins: readonly string[];
+}
+
+/** Throws 403 for a client token that was made without an ability. Null: another credential, which has them all. */
+export function requireAbility(client: ClientScope | null, ability: ClientAbility): void {
+  if (client === null || client.can.includes(ability)) return;
+  throw new ApiError("client_token_refused", {
+    message: `This client token was made without \`${ability}\` in \`can\`.`,
+  });
 }

@@ -1,5 +1,6 @@
 import { recordAudit } from "../../kernel/audit/record.ts";
 import type { Principal } from "../../kernel/auth/authenticator.ts";
+import { requireAbility } from "../../kernel/auth/client-scope.ts";
 import type { Ctx } from "../../kernel/context.ts";
 import { json, type Tx } from "../../kernel/database/client.ts";
 import { tx } from "../../kernel/database/transaction.ts";
@@ -8,7 +9,6 @@ import { type IdempotencyKey, keepTurn, keyOfDeleted, recallKey, waitForKey } fr
 import type { IdOf } from "../../kernel/ids.ts";
 import type { CallResult } from "../../messages/tool-calls.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
-import { requireAbility } from "../client-reach.ts";
 import type { TurnBody } from "../schema.ts";
 import type { CallerOptions } from "../state/caller-options.ts";
 import { decideMove, settleMove } from "../state/continuation.ts";

@@ -10,8 +10,8 @@ import { languageModel, type ModelProvider, openProvider } from "../../providers
 import type { Progress } from "../end/progress.ts";
 import type { ClaimedTurn } from "../state/claimed-turn.ts";
 import type { PlacedMessage } from "../state/history.ts";
-import { readHistory } from "../state/read-history.ts";
 import type { TurnError } from "../state/turn-end.ts";
+import { readHistory } from "../transcript/read-history.ts";
 import type { ClaimUsage } from "./claim-usage.ts";
 import { claimedWrite } from "./claimed-write.ts";
 import { type Compacted, type CompactionRequest, compact, earlierText, tokensOf } from "./compact.ts";

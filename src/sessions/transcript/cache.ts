@@ -5,7 +5,7 @@ import {
   cachedTranscriptsBytesMax,
   cachedTranscriptsTenantPart,
 } from "../../kernel/limits.ts";
-import type { PlacedMessage } from "./history.ts";
+import type { PlacedMessage } from "../state/history.ts";
 
 /** Messages of a session that follow one another, as they were read, and what tells whether they are its messages still. */
 export interface CachedTranscript {

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import type { IdOf } from "../../../src/kernel/ids.ts";
 import { transcriptBytesMax, transcriptPartsMax } from "../../../src/kernel/limits.ts";
-import { readHistory } from "../../../src/sessions/state/read-history.ts";
+import { readHistory } from "../../../src/sessions/transcript/read-history.ts";
 import { useTenant } from "../../harness/fixture.ts";
 import { withPatientClient } from "../../harness/patient-client.ts";
 import { makeAgent, makeProvider, userMessage } from "../../harness/seed.ts";

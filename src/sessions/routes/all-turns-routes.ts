@@ -1,17 +1,17 @@
 import { Elysia } from "elysia";
-import type { Ctx } from "../kernel/context.ts";
-import { invalid } from "../kernel/errors.ts";
-import { unaudited } from "../kernel/http/audit-trail.ts";
-import { readDateTime } from "../kernel/http/date-time.ts";
-import { operation, pathIds } from "../kernel/http/operation.ts";
-import { readLimit } from "../kernel/http/page.ts";
-import { Id } from "../kernel/ids.ts";
-import { endTurnsOf } from "./cancel/end-all.ts";
+import type { Ctx } from "../../kernel/context.ts";
+import { invalid } from "../../kernel/errors.ts";
+import { unaudited } from "../../kernel/http/audit-trail.ts";
+import { readDateTime } from "../../kernel/http/date-time.ts";
+import { operation, pathIds } from "../../kernel/http/operation.ts";
+import { readLimit } from "../../kernel/http/page.ts";
+import { Id } from "../../kernel/ids.ts";
+import { endTurnsOf } from "../cancel/end-all.ts";
+import { TurnListFields, TurnsCancel } from "../schema.ts";
+import { listTurns } from "../state/turn-list.ts";
+import { readTurn } from "../state/turn-view.ts";
 import { listOfOwnTurns, ownTurn } from "./client-reach.ts";
 import { CancelResponse, TurnDetailsResponse, TurnListResponse } from "./responses.ts";
-import { TurnListFields, TurnsCancel } from "./schema.ts";
-import { listTurns } from "./state/turn-list.ts";
-import { readTurn } from "./state/turn-view.ts";
 
 /** A request ends turns for this long; the reaper ends what is left then. */
 const endingMsMax = 5_000;

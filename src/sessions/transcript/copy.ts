@@ -1,15 +1,15 @@
-import { requireRoom } from "../kernel/admission/stored-bytes.ts";
-import { tooMany } from "../kernel/admission/too-many.ts";
-import { SharedSlots } from "../kernel/async/shared-slots.ts";
-import { sleep } from "../kernel/async/wait.ts";
-import type { Tenant } from "../kernel/auth/tenant.ts";
-import type { Sql, Tx } from "../kernel/database/client.ts";
-import { unavailable } from "../kernel/database/failure.ts";
-import { tx } from "../kernel/database/transaction.ts";
-import { ApiError, type ErrorCause } from "../kernel/errors.ts";
-import { type IdOf, newId } from "../kernel/ids.ts";
-import { databaseWaitMs } from "../kernel/limits.ts";
-import { addJob, removeJob } from "../kernel/queue/add-job.ts";
+import { requireRoom } from "../../kernel/admission/stored-bytes.ts";
+import { tooMany } from "../../kernel/admission/too-many.ts";
+import { SharedSlots } from "../../kernel/async/shared-slots.ts";
+import { sleep } from "../../kernel/async/wait.ts";
+import type { Tenant } from "../../kernel/auth/tenant.ts";
+import type { Sql, Tx } from "../../kernel/database/client.ts";
+import { unavailable } from "../../kernel/database/failure.ts";
+import { tx } from "../../kernel/database/transaction.ts";
+import { ApiError, type ErrorCause } from "../../kernel/errors.ts";
+import { type IdOf, newId } from "../../kernel/ids.ts";
+import { databaseWaitMs } from "../../kernel/limits.ts";
+import { addJob, removeJob } from "../../kernel/queue/add-job.ts";
 
 /** Transcripts that a process copies at once; each takes a processor of Postgres for as long as it lasts. */
 const copiesMax = 4;

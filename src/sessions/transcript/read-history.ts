@@ -2,7 +2,7 @@ import type { Sql } from "../../kernel/database/client.ts";
 import type { IdOf } from "../../kernel/ids.ts";
 import { transcriptBytesMax, transcriptPartsMax } from "../../kernel/limits.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
-import type { ClaimedTurn } from "./claimed-turn.ts";
+import type { ClaimedTurn } from "../state/claimed-turn.ts";
 import {
   decisionsOf,
   type History,
@@ -13,8 +13,8 @@ import {
   summaryOfRow,
   transcriptOf,
   withSummary,
-} from "./history.ts";
-import { type CachedTranscript, TranscriptCache } from "./transcript-cache.ts";
+} from "../state/history.ts";
+import { type CachedTranscript, TranscriptCache } from "./cache.ts";
 
 /**
  * A transcript is read in pages of about this many bytes, so that no long step is needed to take it in. One

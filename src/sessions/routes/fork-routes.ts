@@ -1,15 +1,15 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import type { Ctx } from "../kernel/context.ts";
-import { Component } from "../kernel/http/component.ts";
-import { operation, pathIds } from "../kernel/http/operation.ts";
-import { Reply } from "../kernel/http/reply.ts";
-import { Metadata, UserId } from "../kernel/http/request-fields.ts";
+import type { Ctx } from "../../kernel/context.ts";
+import { Component } from "../../kernel/http/component.ts";
+import { operation, pathIds } from "../../kernel/http/operation.ts";
+import { Reply } from "../../kernel/http/reply.ts";
+import { Metadata, UserId } from "../../kernel/http/request-fields.ts";
+import { MessageId, sessionPath } from "../schema.ts";
+import { withCopy } from "../transcript/copy.ts";
+import { forkSession, forkSource } from "../transcript/fork.ts";
 import { forkOfOwn } from "./client-reach.ts";
-import { withCopy } from "./copy-transcript.ts";
-import { forkSession, forkSource } from "./fork.ts";
 import { SessionResponse } from "./responses.ts";
-import { MessageId, sessionPath } from "./schema.ts";
 
 const SessionFork = Component("SessionFork", {
   throughMessageId: Type.Optional(MessageId),

@@ -1,16 +1,16 @@
 import { Elysia } from "elysia";
-import { invalid } from "../kernel/errors.ts";
-import { unaudited } from "../kernel/http/audit-trail.ts";
-import { operation, pathIds } from "../kernel/http/operation.ts";
-import { Characters } from "../kernel/http/request-fields.ts";
-import { storable } from "../messages/text.ts";
-import type { CallResult } from "../messages/tool-calls.ts";
+import { invalid } from "../../kernel/errors.ts";
+import { unaudited } from "../../kernel/http/audit-trail.ts";
+import { operation, pathIds } from "../../kernel/http/operation.ts";
+import { Characters } from "../../kernel/http/request-fields.ts";
+import { storable } from "../../messages/text.ts";
+import type { CallResult } from "../../messages/tool-calls.ts";
+import type { StreamContext } from "../follow/respond.ts";
+import { listClientCalls, settleCall } from "../pause/client-calls.ts";
+import { type ClientResult, ClientResultBody, sessionPath } from "../schema.ts";
 import { requireSession } from "./approval-routes.ts";
 import { ofOwnSession, ofOwnSessionWith } from "./client-reach.ts";
-import type { StreamContext } from "./follow/respond.ts";
-import { listClientCalls, settleCall } from "./pause/client-calls.ts";
 import { ToolCallListResponse, ToolCallSettledResponse } from "./responses.ts";
-import { type ClientResult, ClientResultBody, sessionPath } from "./schema.ts";
 
 /** A tool call's id, which its provider made, has at most this many characters in a path. */
 const toolCallIdCharactersMax = 512;

@@ -2,8 +2,8 @@ import { json, type Tx } from "../../kernel/database/client.ts";
 import { type IdOf, newId } from "../../kernel/ids.ts";
 import { storable } from "../../messages/text.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
-import { type TranscriptCopy, takeCopy } from "../copy-transcript.ts";
 import { sessionBytes } from "../state/session-bytes.ts";
+import { type TranscriptCopy, takeCopy } from "./copy.ts";
 
 /** What a new session holds before its first turn. */
 export interface SessionBegin {

@@ -1,8 +1,8 @@
-import type { ClientAbility, ClientScope } from "../kernel/auth/client-scope.ts";
-import { ApiError, invalid } from "../kernel/errors.ts";
-import type { ClientRequest, Narrowed } from "../kernel/http/client-reach.ts";
-import type { IdOf } from "../kernel/ids.ts";
-import { findSession } from "./state/store.ts";
+import { type ClientAbility, type ClientScope, requireAbility } from "../../kernel/auth/client-scope.ts";
+import { ApiError, invalid } from "../../kernel/errors.ts";
+import type { ClientRequest, Narrowed } from "../../kernel/http/client-reach.ts";
+import type { IdOf } from "../../kernel/ids.ts";
+import { findSession } from "../state/store.ts";
 
 /**
  * What a client token is good for (docs/decisions/client-tokens.md): each function is one
@@ -42,14 +42,6 @@ export function ofOwnSessionWith(ability: ClientAbility): typeof ofOwnSession {
     requireAbility(asked.client, ability);
     return ofOwnSession(asked);
   };
-}
-
-/** Throws 403 for a client token that was made without an ability. Null: another credential, which has them all. */
-export function requireAbility(client: ClientScope | null, ability: ClientAbility): void {
-  if (client === null || client.can.includes(ability)) return;
-  throw new ApiError("client_token_refused", {
-    message: `This client token was made without \`${ability}\` in \`can\`.`,
-  });
 }
 
 /** A turn of an existing session. Throws 404, and 400 for what only the agent's owner may choose. */

@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { useTenant } from "../harness/fixture.ts";
-import { makeAgent, userMessage } from "../harness/seed.ts";
-import { longestStallMs } from "../harness/stall.ts";
-import { play, sessionPath } from "../harness/turns.ts";
+import { useTenant } from "../../harness/fixture.ts";
+import { makeAgent, userMessage } from "../../harness/seed.ts";
+import { longestStallMs } from "../../harness/stall.ts";
+import { play, sessionPath } from "../../harness/turns.ts";
 
 const { h, t } = await useTenant({ worker: true });
 const mib = 1024 * 1024;

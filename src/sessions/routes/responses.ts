@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
-import { Component, example } from "../kernel/http/component.ts";
-import { Nullable, OneOf } from "../kernel/http/request-fields.ts";
+import { Component, example } from "../../kernel/http/component.ts";
+import { Nullable, OneOf } from "../../kernel/http/request-fields.ts";
 import {
   ActorResponse,
   attribution,
@@ -12,12 +12,12 @@ import {
   Text,
   TextOrNull,
   times,
-} from "../kernel/http/response-fields.ts";
-import { Id } from "../kernel/ids.ts";
-import { Message } from "../messages/schema.ts";
-import { turnKinds } from "./state/turn.ts";
-import { stepCallStatuses } from "./state/turn-step.ts";
-import { shownStatuses } from "./state/turn-view.ts";
+} from "../../kernel/http/response-fields.ts";
+import { Id } from "../../kernel/ids.ts";
+import { Message } from "../../messages/schema.ts";
+import { turnKinds } from "../state/turn.ts";
+import { stepCallStatuses } from "../state/turn-step.ts";
+import { shownStatuses } from "../state/turn-view.ts";
 
 /** What operations on sessions respond with, for the OpenAPI document. */
 

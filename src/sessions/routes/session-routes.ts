@@ -1,10 +1,10 @@
 import { Elysia } from "elysia";
-import type { Ctx } from "../kernel/context.ts";
-import { operation, pathIds } from "../kernel/http/operation.ts";
+import type { Ctx } from "../../kernel/context.ts";
+import { operation, pathIds } from "../../kernel/http/operation.ts";
+import { SessionChange, sessionPath } from "../schema.ts";
+import { readSession, replaceMetadata } from "../state/session.ts";
 import { ofOwnSession } from "./client-reach.ts";
 import { SessionDetailsResponse } from "./responses.ts";
-import { SessionChange, sessionPath } from "./schema.ts";
-import { readSession, replaceMetadata } from "./state/session.ts";
 
 const params = pathIds(sessionPath);
 

@@ -1,10 +1,10 @@
-import { json, type Tx } from "../kernel/database/client.ts";
-import { ApiError } from "../kernel/errors.ts";
-import { previewOf } from "../messages/text.ts";
-import { closeCalls, isOpenCall } from "../messages/tool-calls.ts";
-import type { UiMessage } from "../messages/ui-message.ts";
-import { type CopySource, type TranscriptCopy, takeCopy } from "./copy-transcript.ts";
-import { readSummary, type SessionSummary } from "./state/store.ts";
+import { json, type Tx } from "../../kernel/database/client.ts";
+import { ApiError } from "../../kernel/errors.ts";
+import { previewOf } from "../../messages/text.ts";
+import { closeCalls, isOpenCall } from "../../messages/tool-calls.ts";
+import type { UiMessage } from "../../messages/ui-message.ts";
+import { readSummary, type SessionSummary } from "../state/store.ts";
+import { type CopySource, type TranscriptCopy, takeCopy } from "./copy.ts";
 
 /** Which session to fork, and what differs in the new one. */
 export interface ForkRequest {

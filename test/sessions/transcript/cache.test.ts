@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, jest, test } from "bun:test";
 import { cachedMessageBytes, cachedTranscriptMs, cachedTranscriptsBytesMax } from "../../../src/kernel/limits.ts";
-import { type CachedTranscript, TranscriptCache } from "../../../src/sessions/state/transcript-cache.ts";
+import { type CachedTranscript, TranscriptCache } from "../../../src/sessions/transcript/cache.ts";
 
 const bytesMax = 32 * 1024;
 /** With no message in it, an entry counts as its bytes and this. */

@@ -1,11 +1,11 @@
 import { setImmediate } from "node:timers/promises";
 import type postgres from "postgres";
-import { tooMany } from "../kernel/admission/too-many.ts";
-import { SharedSlots } from "../kernel/async/shared-slots.ts";
-import type { AnySql } from "../kernel/database/client.ts";
-import { ApiError } from "../kernel/errors.ts";
-import { readCursor, writeCursor } from "../kernel/http/page.ts";
-import { databaseWaitMs } from "../kernel/limits.ts";
+import { tooMany } from "../../kernel/admission/too-many.ts";
+import { SharedSlots } from "../../kernel/async/shared-slots.ts";
+import type { AnySql } from "../../kernel/database/client.ts";
+import { ApiError } from "../../kernel/errors.ts";
+import { readCursor, writeCursor } from "../../kernel/http/page.ts";
+import { databaseWaitMs } from "../../kernel/limits.ts";
 
 /**
  * Pages of transcripts. A message is stored as the text that `JSON.stringify` made of it, so a page is put together of these

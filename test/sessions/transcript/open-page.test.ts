@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { useAgent } from "../harness/fixture.ts";
-import { eventually } from "../harness/harness.ts";
-import { statusAndCode } from "../harness/status-and-code.ts";
-import { type LiveStream, messagesOf, open, play, script, sessionPath } from "../harness/turns.ts";
+import { useAgent } from "../../harness/fixture.ts";
+import { eventually } from "../../harness/harness.ts";
+import { statusAndCode } from "../../harness/status-and-code.ts";
+import { type LiveStream, messagesOf, open, play, script, sessionPath } from "../../harness/turns.ts";
 
 const { h, t, agentId } = await useAgent({
   worker: true,

@@ -1,7 +1,7 @@
-import type { AnySql } from "../kernel/database/client.ts";
-import { tx } from "../kernel/database/transaction.ts";
+import type { AnySql } from "../../kernel/database/client.ts";
+import { tx } from "../../kernel/database/transaction.ts";
+import { pendingTexts } from "../state/pending.ts";
 import { largePageBytes, type MessagePage, messagesBefore } from "./message-page.ts";
-import { pendingTexts } from "./state/pending.ts";
 
 /**
  * Returns the newest messages of a session as a page shows them that follows its turns

@@ -1,21 +1,21 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import type { Sql } from "../kernel/database/client.ts";
-import { ApiError } from "../kernel/errors.ts";
-import { Component } from "../kernel/http/component.ts";
-import { operation, pathIds } from "../kernel/http/operation.ts";
-import { Characters } from "../kernel/http/request-fields.ts";
-import { Id } from "../kernel/ids.ts";
-import { MessageStream } from "../messages/schema.ts";
+import type { Sql } from "../../kernel/database/client.ts";
+import { ApiError } from "../../kernel/errors.ts";
+import { Component } from "../../kernel/http/component.ts";
+import { operation, pathIds } from "../../kernel/http/operation.ts";
+import { Characters } from "../../kernel/http/request-fields.ts";
+import { Id } from "../../kernel/ids.ts";
+import { MessageStream } from "../../messages/schema.ts";
+import { nextIn, placeAfter } from "../follow/numbering.ts";
+import { type StreamContext, streamTurnLog } from "../follow/respond.ts";
+import { withoutContent } from "../follow/whole.ts";
+import { decideApproval, listApprovals } from "../pause/approvals.ts";
+import { approvalReasonCharactersMax, sessionPath } from "../schema.ts";
+import { findSession } from "../state/store.ts";
+import { logKeyOf, logStates, messageAtPause } from "../state/turn-log.ts";
 import { ofOwnSession, ofOwnSessionWith } from "./client-reach.ts";
-import { nextIn, placeAfter } from "./follow/numbering.ts";
-import { type StreamContext, streamTurnLog } from "./follow/respond.ts";
-import { withoutContent } from "./follow/whole.ts";
-import { decideApproval, listApprovals } from "./pause/approvals.ts";
 import { ApprovalDecisionResponse, ToolApprovalListResponse } from "./responses.ts";
-import { approvalReasonCharactersMax, sessionPath } from "./schema.ts";
-import { findSession } from "./state/store.ts";
-import { logKeyOf, logStates, messageAtPause } from "./state/turn-log.ts";
 
 const Decision = Component("ToolApprovalDecide", {
   approved: Type.Boolean(),

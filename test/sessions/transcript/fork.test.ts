@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import type postgres from "postgres";
-import { eventually } from "../harness/eventually.ts";
-import { useAgent } from "../harness/fixture.ts";
-import { heldMark, holdModel } from "../harness/held-model.ts";
-import { withPatientClient } from "../harness/patient-client.ts";
-import { makeAgent, makeProvider, userMessage } from "../harness/seed.ts";
-import { statusAndCode } from "../harness/status-and-code.ts";
-import { conversationOf, messagesOf, open, play, script, sessionPath } from "../harness/turns.ts";
+import { eventually } from "../../harness/eventually.ts";
+import { useAgent } from "../../harness/fixture.ts";
+import { heldMark, holdModel } from "../../harness/held-model.ts";
+import { withPatientClient } from "../../harness/patient-client.ts";
+import { makeAgent, makeProvider, userMessage } from "../../harness/seed.ts";
+import { statusAndCode } from "../../harness/status-and-code.ts";
+import { conversationOf, messagesOf, open, play, script, sessionPath } from "../../harness/turns.ts";
 
 const { h, t, agentId } = await useAgent({
   worker: true,
