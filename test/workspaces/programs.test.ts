@@ -44,6 +44,23 @@ for (const runtime of realRuntimes) {
       expect((await callTool(scope, "bash", { command: "echo $((6*7)) > /workspace/a; cat a" })).stdout).toBe("42\n");
     });
 
+    test("commands of a workspace do not overlap, whichever process runs them", async () => {
+      const scope = await newScope(h, t);
+      const commands = [1, 2, 3].map(() =>
+        run(scope, "test ! -e busy && touch busy && sleep 0.3 && rm busy && echo alone"),
+      );
+      for (const { stdout } of await Promise.all(commands)) expect(stdout).toBe("alone\n");
+      // As another process has it, which is lost.
+      await h.sql`
+        update workspaces set command_lease = 'another', command_lease_ends_at = clock_timestamp() + interval '2 s'
+        where id = ${scope.workspaceId}`;
+      const startedAtMs = performance.now();
+      expect((await run(scope, "echo mine")).stdout).toBe("mine\n");
+      expect(performance.now() - startedAtMs).toBeGreaterThan(1_500);
+      const [left] = await h.sql`select command_lease from workspaces where id = ${scope.workspaceId}`;
+      expect(left?.commandLease).toBeNull();
+    });
+
     test("nothing of the service or of the host: variables, files, processes", async () => {
       const scope = await newScope(h, t);
       const { stdout } = await run(
