@@ -20,7 +20,7 @@ interface RoleOptions {
 }
 
 /** What is closed after the drain (connections, the embedded Postgres) gets this long together. */
-const closeMs = 20_000;
+export const closeMs = 20_000;
 /** Exit status after a second signal: the shell's for an interrupted program. */
 const interruptedStatus = 130;
 
