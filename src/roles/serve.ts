@@ -1,5 +1,6 @@
 import { createApp } from "../app.ts";
 import { lastRequestsMs } from "../kernel/limits.ts";
+import { followEpoch } from "../kernel/relay/epoch.ts";
 import { checkDatabase } from "./database.ts";
 import { openFoundation, openHttpContext } from "./foundation.ts";
 import { openPort } from "./http.ts";
@@ -17,6 +18,7 @@ export const serve: Role = async (config, log, opened) => {
   const { publicUrl } = http;
   const foundation = openFoundation({ ...shared, config, log, publicUrl, simulatedModelUrl: null }, opened);
   const ctx = openHttpContext(foundation, opened);
+  opened.defer(await followEpoch(ctx.probeSql, ctx.relay));
   await openRuntime(config, log, opened);
   opened.defer(() => http.drain(config.drainSeconds * 1000, lastRequestsMs));
   http.open(createApp(ctx));

@@ -1,5 +1,6 @@
 import { startWorkerPool } from "../../workers/main.ts";
 import { createOperatorApp } from "../kernel/http/operator-app.ts";
+import { followEpoch } from "../kernel/relay/epoch.ts";
 import { checkDatabase, explained } from "./database.ts";
 import { openFoundation, openWorkerContext } from "./foundation.ts";
 import { openMetricsPort } from "./http.ts";
@@ -17,6 +18,7 @@ export const work: Role = async (config, log, opened, end) => {
   const publicUrl = config.publicUrl ?? "";
   const foundation = openFoundation({ ...shared, config, log, publicUrl, simulatedModelUrl: null }, opened);
   const ctx = openWorkerContext(foundation, opened);
+  opened.defer(await followEpoch(ctx.lookSql, ctx.relay));
   await openRuntime(config, log, opened);
   const workers = await startWorkerPool(ctx, shared).catch((error) => {
     throw explained(error);

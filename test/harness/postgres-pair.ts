@@ -16,6 +16,8 @@ export interface PairedServer {
   readonly url: string;
   /** `kill -9` of the whole server. */
   kill(): Promise<void>;
+  /** A standby gets nothing of its primary any more. */
+  cutOff(): Promise<void>;
   /** A standby becomes a primary. */
   promote(): Promise<void>;
 }
@@ -82,6 +84,13 @@ export async function startPostgresPair({
       port,
       url: url.replace(/postgres$/, "parley"),
       kill: () => killGroup(child),
+      cutOff: async () => {
+        const own = postgres(url, { max: 1, onnotice: () => {} });
+        await own.unsafe("alter system set primary_conninfo = ''");
+        await own`select pg_reload_conf()`;
+        await eventually(async () => (await own`select 1 from pg_stat_wal_receiver`).length === 0);
+        await own.end();
+      },
       promote: async () => void run("pg_ctl", ["promote", "-w", "-D", data]),
     };
   };

@@ -74,6 +74,8 @@ export class MemoryRelay implements Relay {
     this.#sweeper = setInterval(() => this.#sweep(), Math.min(keepMs / 2, openKeepMs / 2, sweepMsMax)).unref();
   }
 
+  setEpoch(): void {}
+
   append(key: LogKey, batch: Appending, onSent: OnSent = () => {}): Promise<Appended> {
     const appended = this.#append(key, typeof batch === "function" ? batch() : batch, false);
     onSent();

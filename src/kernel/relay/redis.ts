@@ -98,13 +98,17 @@ function scriptsFor(isCluster: boolean): NonNullable<RedisOptions["scripts"]> {
   };
 }
 
+/** A database that never failed over is in this epoch, and names no other in its keys. */
+const firstEpoch = "1";
+
 /** The relay on Redis: two connections per process (two for each node of a cluster), whatever the number of logs and followers. */
 export class RedisRelay implements Relay {
   readonly #commands: (Redis | Cluster) & Scripts;
   readonly #appends: Appends;
   readonly #reach: RelayReach;
   readonly #subscriptions: LogSubscriptions;
-  readonly #prefix: string;
+  readonly #basePrefix: string;
+  #prefix: string;
   readonly #openKeepMs: number;
   readonly #timers: readonly NodeJS.Timeout[];
 
@@ -118,6 +122,7 @@ export class RedisRelay implements Relay {
     lostGraceMs = relayLostGraceMs,
     onError = () => {},
   }: RedisRelayOptions) {
+    this.#basePrefix = prefix;
     this.#prefix = prefix;
     this.#openKeepMs = openKeepMs;
     const isCluster = parseRedisUrl(url).kind === "cluster";
@@ -141,6 +146,17 @@ export class RedisRelay implements Relay {
       setInterval(() => this.#try(), relayTryMs).unref(),
       setInterval(() => void this.#checkFollowed(), Math.min(relayCheckMs, openKeepMs / 2)).unref(),
     ];
+  }
+
+  /**
+   * From now on logs are those of this epoch of the database; those of another one are as if they were lost,
+   * and are written again by who still has them.
+   */
+  setEpoch(epoch: string): void {
+    const prefix = epoch === firstEpoch ? this.#basePrefix : `${this.#basePrefix}${epoch}:`;
+    if (prefix === this.#prefix) return;
+    this.#prefix = prefix;
+    for (const { cursors } of this.#subscriptions.followed.values()) for (const cursor of cursors) cursor.lose();
   }
 
   append(key: LogKey, batch: Appending, onSent?: OnSent): Promise<Appended> {

@@ -175,6 +175,8 @@ export interface Relay {
   readonly away: boolean;
   /** Rejects within `relayPingTimeoutMs` when the relay is away, or takes no writes. */
   ping(): Promise<void>;
+  /** Leaves logs of another epoch of the database alone (`followEpoch`); a relay that ends with its process has none. */
+  setEpoch(epoch: string): void;
   /** Ends every follower with `lost` and closes the connections. */
   close(): Promise<void>;
 }
