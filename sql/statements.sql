@@ -928,21 +928,35 @@ select kind, (select count(*) from followed), (select count(*) from webhook_enqu
 -- turn.cancel: 2 texts
 
 -- when: a session's turn
--- parameters: $1 text, $2 text ss_…
--- plan: the statement: turns by turns_one_active, updates turns
-update /* turn.cancel */ turns set cancel_requested_at = coalesce(cancel_requested_at, now()),
-cancel_keep = case when cancel_requested_at is null then $1 else coalesce(cancel_keep, 'nothing') end
-where session_id = $2 and status in ('queued', 'running', 'waiting')
-returning id, status, attempt, continuation_id, cancel_keep;
+-- parameters: $1 text ss_…, $2 text ten_…, $3 text ag_…, $4 text, $5 text
+-- plan: home: sessions by sessions_pkey, agents by agents_pkey, locks them
+-- plan: asked: turns by turns_one_active, updates turns
+with /* turn.cancel */ home as materialized (
+  select id, visible from sessions where id = $1 and (tenant_id || '') = $2 and (agent_id || '') = $3
+  and deleted_at is null and exists (select 1 from agents a where a.id = agent_id) for no key update
+), asked as (
+  update turns set cancel_requested_at = coalesce(cancel_requested_at, now()),
+  cancel_keep = case when cancel_requested_at is null then $4 else coalesce(cancel_keep, 'nothing') end
+  where session_id = (select id from home) and status in ('queued', 'running', 'waiting')
+  returning id, status, attempt, continuation_id, cancel_keep
+)
+select home.visible, asked.*, case when status = 'running' then pg_notify($5, asked.id)::text end as announced
+from home left join asked on true;
 
 -- when: one turn by its id
--- parameters: $1 text, $2 text ss_…, $3 text turn_…
--- plan: the statement: turns by turns_pkey, updates turns
-update /* turn.cancel */ turns set cancel_requested_at = coalesce(cancel_requested_at, now()),
-cancel_keep = case when cancel_requested_at is null then $1 else coalesce(cancel_keep, 'nothing') end
-where session_id = $2 and status in ('enqueued', 'queued', 'running', 'waiting')
-and id = $3
-returning id, status, attempt, continuation_id, cancel_keep;
+-- parameters: $1 text ss_…, $2 text, $3 text turn_…, $4 text
+-- plan: home: sessions by sessions_pkey, locks them
+-- plan: asked: turns by turns_pkey, updates turns
+with /* turn.cancel */ home as materialized (
+  select id, visible from sessions where id = $1 for no key update
+), asked as (
+  update turns set cancel_requested_at = coalesce(cancel_requested_at, now()),
+  cancel_keep = case when cancel_requested_at is null then $2 else coalesce(cancel_keep, 'nothing') end
+  where session_id = (select id from home) and status in ('enqueued', 'queued', 'running', 'waiting') and id = $3
+  returning id, status, attempt, continuation_id, cancel_keep
+)
+select home.visible, asked.*, case when status = 'running' then pg_notify($4, asked.id)::text end as announced
+from home left join asked on true;
 
 
 -- turn.claim: 4 texts

@@ -18,7 +18,7 @@ export async function cancelRun(ctx: Ctx, tenantId: string, taskId: string, runI
   const { sessionId, turnId } = run;
   const canceled = await tx(ctx.sql, async (inner) => {
     // The turn first, then the run: the end of a turn locks them in this order too.
-    const stopped = await cancelActive(inner, sessionId, { turnId });
+    const stopped = await cancelActive(inner, { turn: { sessionId, turnId } });
     if (stopped === null) return null;
     await markCancelRequested(inner, runId);
     // No worker had the turn, so it has ended: its run need not wait for the job `turn.after`.

@@ -80,7 +80,7 @@ const most: Record<string, readonly [number, () => Promise<Asked> | Asked]> = {
     async () => ({ path: await idleSession(), body: { message: message() }, key: newId("request") }),
   ],
   "a repeated turn": [4, () => repeated],
-  "a cancellation": [8, async () => ({ path: `${await runningSession()}/cancel` })],
+  "a cancellation": [4, async () => ({ path: `${await runningSession()}/cancel` })],
   "a session": [2, async () => ({ method: "GET", path: await idleSession() })],
   "a turn that waits": [
     8,

@@ -130,11 +130,10 @@ const pauseScenes = [
   scene("is everything decided", (sql) => isSettled(sql, continuationId)),
   scene("everything is decided", (sql) => queueContinuation(sql, continuationId)),
   scene("everything is decided", (sql) => resumeTurn(sql, turnId, continuationId)),
-  ...[null, turnId].map((id) =>
-    scene(id === null ? "a session's turn" : "one turn by its id", (sql: Sql) =>
-      requestCancel(sql, { sessionId, turnId: id, keep: "nothing" }),
-    ),
+  inner("a session's turn", (tx) =>
+    requestCancel(tx, { session: { sessionId, tenantId, agentId: newId("agent") } }, "nothing"),
   ),
+  inner("one turn by its id", (tx) => requestCancel(tx, { turn: { sessionId, turnId } }, "nothing")),
 ];
 
 const readScenes = [

@@ -49,14 +49,15 @@ export async function enqueueTurn(
 ): Promise<AcceptedTurn> {
   let canceled: CanceledTurn | null = null;
   const accepted = acceptedOf(turn);
-  const shown = onBusy === "interrupt" ? await shownOfQueued(ctx, turn.sessionId) : null;
+  const shown = onBusy === "interrupt" ? await shownOfQueued(ctx, turn) : null;
   const joined = await writeAccepted(ctx, request, { ...turn, keepsKeyFor: null }, async (inner) => {
     canceled = null;
     await takePlace(inner, turn);
     const isHeld = await enqueueMove(inner, turn, onBusy === "interrupt" ? "first" : "last");
     // The end of the turn that holds the line starts the next one.
     if (!isHeld) await ringLine(inner, turn.sessionId, turn.tenantId);
-    else if (onBusy === "interrupt") canceled = await cancelActive(inner, turn.sessionId, { keep: "partial", shown });
+    else if (onBusy === "interrupt")
+      canceled = await cancelActive(inner, { session: turn }, { keep: "partial", shown });
     await request.alongside?.(inner, accepted);
     return accepted;
   });

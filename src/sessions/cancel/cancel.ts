@@ -6,9 +6,14 @@ import type { IdOf } from "../../kernel/ids.ts";
 import { endIdleLog, type IdleLog } from "../end/idle-log.ts";
 import { endIdleTurn, type IdleEnd } from "../end/idle-turn.ts";
 import { type ShownAnswer, shownOfQueued } from "../end/progress.ts";
-import { type CancelKeep, cancelChannel, requestCancel, type StoppingTurn } from "../state/cancel-request.ts";
+import {
+  type CancelKeep,
+  type CancelTarget,
+  type NamedSession,
+  requestCancel,
+  type StoppingTurn,
+} from "../state/cancel-request.ts";
 import { requestCancelOfLine } from "../state/line.ts";
-import { findSession } from "../state/store.ts";
 
 /** What a client asks for with a cancellation. */
 export interface CancelBody {
@@ -27,20 +32,20 @@ export interface CancelBody {
  */
 export async function cancelInSession(
   ctx: Ctx,
-  ids: { readonly tenantId: string; readonly agentId: string; readonly sessionId: string },
+  named: NamedSession,
   { keep = "nothing", queued = false }: CancelBody,
 ): Promise<{ canceled: number }> {
-  const { tenantId, agentId, sessionId } = ids;
-  const session = await findSession(ctx.sql, tenantId, agentId, sessionId);
-  if (session === null) throw new ApiError("not_found");
-  const shown = keep === "partial" ? await shownOfQueued(ctx, sessionId) : null;
+  const shown = keep === "partial" ? await shownOfQueued(ctx, named) : null;
   const canceled = await tx(ctx.sql, async (inner) => {
-    await inner`select /* session.lock */ 1 from sessions where id = ${sessionId} for no key update`;
-    const dropped = queued ? await dropLine(inner, sessionId) : [];
-    const active = await cancelActive(inner, sessionId, { keep, shown, orFirst: true });
-    return active === null ? dropped : [...dropped, active];
+    const dropped = queued ? await dropLine(inner, named) : [];
+    const session = await requestCancel(inner, { session: named }, keep);
+    if (session === null) throw new ApiError("not_found");
+    // Between two turns of a line, the one that is about to start counts as the unfinished one.
+    const turn = session.turn ?? (await requestCancelOfLine(inner, named.sessionId, { keep, limit: 1 }))[0];
+    if (turn !== undefined) return [...dropped, await stop(inner, turn, shown)];
+    if (dropped.length === 0) throw new ApiError(session.visible ? "session_idle" : "not_found");
+    return dropped;
   });
-  if (canceled.length === 0) throw new ApiError(session.visible ? "session_idle" : "not_found");
   for (const turn of canceled) announceCancel(ctx, turn);
   return { canceled: canceled.length };
 }
@@ -50,7 +55,7 @@ export async function cancelInSession(
  * line of its session ends at once. Returns false when it has ended before.
  */
 export async function cancelTurn(ctx: Ctx, sessionId: string, turnId: string): Promise<boolean> {
-  const canceled = await tx(ctx.sql, (inner) => cancelActive(inner, sessionId, { turnId }));
+  const canceled = await tx(ctx.sql, (inner) => cancelActive(inner, { turn: { sessionId, turnId } }));
   if (canceled !== null) announceCancel(ctx, canceled);
   return canceled !== null;
 }
@@ -62,41 +67,38 @@ export interface CanceledTurn {
   readonly endedLog: IdleLog | null;
 }
 
-/** Which turn of a session `cancelActive` cancels, and what is kept of it. */
-interface ActiveCancel {
-  /** Only this one; left out: the unfinished one. */
-  readonly turnId?: string;
+/** What `cancelActive` keeps of a turn. */
+interface Kept {
   /** `nothing` when left out. */
   readonly keep?: CancelKeep;
   /** What `shownOfQueued` said, for what is kept; what completed steps did when left out. */
   readonly shown?: ShownAnswer | null;
-  /** Between two turns of a line, the one that is about to start counts as the unfinished one. */
-  readonly orFirst?: boolean;
 }
 
 /**
- * Cancels the session's unfinished turn; returns null when there is none. After the commit
+ * Cancels an unfinished turn; returns null when there is none. After the commit
  * the caller calls `announceCancel` for the turn's followers.
  */
 export async function cancelActive(
   inner: Tx,
-  sessionId: string,
-  { turnId, keep = "nothing", shown = null, orFirst = false }: ActiveCancel = {},
+  target: CancelTarget,
+  { keep = "nothing", shown = null }: Kept = {},
 ): Promise<CanceledTurn | null> {
-  // The session first, then the turn: the order in which turns are accepted and ended.
-  await inner`select /* session.lock */ 1 from sessions where id = ${sessionId} for no key update`;
-  const active = await requestCancel(inner, { sessionId, turnId: turnId ?? null, keep });
-  const turn =
-    active ?? (orFirst ? ((await requestCancelOfLine(inner, sessionId, { keep, limit: 1 }))[0] ?? null) : null);
-  if (turn === null) return null;
-  if (turn.status !== "running") return endIdle(inner, turn, shown);
-  await inner`select /* turn.tell_cancel */ pg_notify(${cancelChannel}, ${turn.id})`;
-  return { turnId: turn.id, endedLog: null };
+  const turn = (await requestCancel(inner, target, keep))?.turn ?? null;
+  return turn === null ? null : stop(inner, turn, shown);
 }
 
-/** Ends every turn in the line of a session, which the caller has locked. Nothing of them is kept. */
-async function dropLine(inner: Tx, sessionId: string): Promise<CanceledTurn[]> {
+/** Ends a turn that was asked to stop, unless a worker has it, which ends it. */
+async function stop(inner: Tx, turn: StoppingTurn, shown: ShownAnswer | null): Promise<CanceledTurn> {
+  return turn.status === "running" ? { turnId: turn.id, endedLog: null } : endIdle(inner, turn, shown);
+}
+
+/** Locks a session, and ends every turn in its line. Nothing of them is kept. */
+async function dropLine(inner: Tx, { tenantId, agentId, sessionId }: NamedSession): Promise<CanceledTurn[]> {
   const ended: CanceledTurn[] = [];
+  const [session] = await inner`
+    select /* session.lock */ 1 from sessions where id = ${sessionId} and tenant_id = ${tenantId} and agent_id = ${agentId} for no key update`;
+  if (session === undefined) return ended;
   for (const turn of await requestCancelOfLine(inner, sessionId, { keep: "nothing", limit: null }))
     ended.push(await endIdle(inner, turn));
   return ended;

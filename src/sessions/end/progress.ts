@@ -2,9 +2,11 @@ import type { UIMessageChunk } from "ai";
 import { retry } from "../../kernel/async/retry.ts";
 import { within } from "../../kernel/async/wait.ts";
 import type { Ctx } from "../../kernel/context.ts";
+import { byKeyOnly } from "../../kernel/database/by-key-only.ts";
 import type { IdOf } from "../../kernel/ids.ts";
 import { chunksOfEvents, type Fenced, type LogKey } from "../../kernel/relay/relay.ts";
 import { isStreamOnly } from "../../messages/tool-progress.ts";
+import type { NamedSession } from "../state/cancel-request.ts";
 import { readCheckpoints } from "../state/checkpoint.ts";
 
 /** A relay that does not reply is asked for this long what it has of a turn that goes on, in milliseconds. */
@@ -94,12 +96,16 @@ interface HandedBackRow {
  * when no turn of it is queued so, or the relay does not say. For whoever cancels it: in the
  * transaction that ends it the relay cannot be asked.
  */
-export async function shownOfQueued(ctx: Pick<Ctx, "sql" | "relay">, sessionId: string): Promise<ShownAnswer | null> {
+export async function shownOfQueued(
+  ctx: Pick<Ctx, "sql" | "relay">,
+  { tenantId, agentId, sessionId }: NamedSession,
+): Promise<ShownAnswer | null> {
   const [row] = await ctx.sql<HandedBackRow[]>`
     select /* turn.read_shown */ t.id, coalesce(c.id, t.id) as log_id, t.attempt, t.step_events, t.tool_events,
       case when c.id is null then t.log_attempt else c.log_attempt end as log_attempt
     from turns t left join continuations c on c.id = t.continuation_id
-    where t.session_id = ${sessionId} and t.status = 'queued' and t.steps_done > 0
+    where t.session_id = ${sessionId} and ${byKeyOnly(ctx.sql, ctx.sql`t.tenant_id`)} = ${tenantId}
+      and ${byKeyOnly(ctx.sql, ctx.sql`t.agent_id`)} = ${agentId} and t.status = 'queued' and t.steps_done > 0
       and case when c.id is null then t.log_attempt else c.log_attempt end is not null`;
   if (row === undefined) return null;
   const { id, logId, attempt, logAttempt, stepEvents, toolEvents } = row;

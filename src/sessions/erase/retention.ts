@@ -130,7 +130,9 @@ async function cancelWaiting(ctx: Ctx, sessionId: string, cutoff: Date): Promise
     const [settled] = await inner`
       select 1 from approvals where session_id = ${sessionId} and decided_at >= ${cutoff}
       union all select 1 from client_calls where session_id = ${sessionId} and settled_at >= ${cutoff} limit 1`;
-    return turn === undefined || settled !== undefined ? null : cancelActive(inner, sessionId, { turnId: turn.id });
+    return turn === undefined || settled !== undefined
+      ? null
+      : cancelActive(inner, { turn: { sessionId, turnId: turn.id } });
   });
   if (canceled !== null) announceCancel(ctx, canceled);
 }

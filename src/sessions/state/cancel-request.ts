@@ -1,4 +1,5 @@
-import type { AnySql } from "../../kernel/database/client.ts";
+import { byKeyOnly } from "../../kernel/database/by-key-only.ts";
+import type { AnySql, Tx } from "../../kernel/database/client.ts";
 import type { IdOf } from "../../kernel/ids.ts";
 
 /**
@@ -24,29 +25,59 @@ export interface StoppingTurn {
 /** What a cancelled turn leaves in the transcript: `nothing`, or `partial`, the question with what was answered so far. */
 export type CancelKeep = "nothing" | "partial";
 
-/** Which turn `requestCancel` asks. */
-export interface CancelRequest {
+/** A session as it is named from outside. */
+export interface NamedSession {
+  readonly tenantId: string;
+  readonly agentId: string;
   readonly sessionId: string;
-  /** Only this one; null: the session's unfinished turn. */
-  readonly turnId: string | null;
-  readonly keep: CancelKeep;
 }
 
-/** Asks a session's unfinished turn to stop. Returns null when there is none; one in the line is asked only by its id. */
-export async function requestCancel(
-  sql: AnySql,
-  { sessionId, turnId, keep }: CancelRequest,
-): Promise<StoppingTurn | null> {
+/** Which turn is asked to stop: the unfinished one of a session, or one of a session by its id. */
+export type CancelTarget =
+  | { readonly session: NamedSession }
+  | { readonly turn: { readonly sessionId: string; readonly turnId: string } };
+
+/** A locked session, and the turn of it that was asked to stop; null when none is unfinished. */
+interface AskedSession {
+  readonly visible: boolean;
+  readonly turn: StoppingTurn | null;
+}
+
+/**
+ * Locks a session, asks its unfinished turn to stop, and announces that where a worker has it. One in the line is asked
+ * only by its id. Returns null when there is no such session.
+ */
+export async function requestCancel(inner: Tx, target: CancelTarget, keep: CancelKeep): Promise<AskedSession | null> {
+  const asked = await askOnce(inner, target, keep);
+  // Where it has waited for the lock, it does not see the turn that was written or started meanwhile. The lock is held now.
+  return asked === null || asked.turn !== null ? asked : askOnce(inner, target, keep);
+}
+
+async function askOnce(inner: Tx, target: CancelTarget, keep: CancelKeep): Promise<AskedSession | null> {
+  const { sessionId } = "turn" in target ? target.turn : target.session;
+  const isThere =
+    "turn" in target
+      ? inner``
+      : inner`and ${byKeyOnly(inner, inner`tenant_id`)} = ${target.session.tenantId} and ${byKeyOnly(inner, inner`agent_id`)} = ${target.session.agentId}
+        and deleted_at is null and exists (select 1 from agents a where a.id = agent_id)`;
   // Written out, because only then the index of the unfinished turns is found.
-  const unfinished =
-    turnId === null ? sql`('queued', 'running', 'waiting')` : sql`('enqueued', 'queued', 'running', 'waiting')`;
-  const [turn] = await sql<StoppingTurn[]>`
-    update /* turn.cancel */ turns set cancel_requested_at = coalesce(cancel_requested_at, now()),
-      cancel_keep = case when cancel_requested_at is null then ${keep} else coalesce(cancel_keep, 'nothing') end
-    where session_id = ${sessionId} and status in ${unfinished}
-      ${turnId === null ? sql`` : sql`and id = ${turnId}`}
-    returning id, status, attempt, continuation_id, cancel_keep`;
-  return turn ?? null;
+  const isUnfinished =
+    "turn" in target
+      ? inner`status in ('enqueued', 'queued', 'running', 'waiting') and id = ${target.turn.turnId}`
+      : inner`status in ('queued', 'running', 'waiting')`;
+  // A scalar subquery: the session is locked before a turn is looked for.
+  const [row] = await inner<(StoppingTurn & { readonly visible: boolean })[]>`
+    with /* turn.cancel */ home as materialized (
+      select id, visible from sessions where id = ${sessionId} ${isThere} for no key update
+    ), asked as (
+      update turns set cancel_requested_at = coalesce(cancel_requested_at, now()),
+        cancel_keep = case when cancel_requested_at is null then ${keep} else coalesce(cancel_keep, 'nothing') end
+      where session_id = (select id from home) and ${isUnfinished}
+      returning id, status, attempt, continuation_id, cancel_keep
+    )
+    select home.visible, asked.*, case when status = 'running' then pg_notify(${cancelChannel}, asked.id)::text end as announced
+    from home left join asked on true`;
+  return row === undefined ? null : { visible: row.visible, turn: row.id === null ? null : row };
 }
 
 /** Which turns `requestCancelOfMany` asks. */
