@@ -87,6 +87,8 @@ export const toolCallsAtOnceMax = 8;
 export const toolCallsPerStepMax = 128;
 /** The record of a turn's steps has at most this many tool calls, the first ones; later ones are not in it. */
 export const recordedCallsMax = 1_000;
+/** And at most this many failures of the model's calls, the first ones. */
+export const recordedFailuresMax = 50;
 /** A tool's name, and the id of a call, are kept in that record up to this many UTF-16 units: a provider chooses them. */
 export const recordedNameLengthMax = 256;
 /** The record of the tools that a turn's vendors were not offered has at most this many, the first ones. */

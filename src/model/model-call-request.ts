@@ -6,6 +6,7 @@ import type { Refusals } from "./sending/refusals.ts";
 import type { ModelSpans } from "./spans.ts";
 import type { ThinkingSettings } from "./thinking.ts";
 import type { TurnFiles } from "./turn-files.ts";
+import type { FailedCall } from "./vendor-failure.ts";
 
 /**
  * Fetches files given as URLs: those of messages, for providers that do not accept URLs,
@@ -30,6 +31,8 @@ export interface ModelCallRequest {
   readonly files: TurnFiles;
   readonly values: CallValues;
   readonly refusals: Refusals;
+  /** Told of each request to a model that failed, as soon as it has. */
+  readonly onCallFailed: (failed: FailedCall) => void;
   /** What the final text has to fit; null: any text is an answer. */
   readonly format: ResponseFormat | null;
   /** `auto` where it is not given. */

@@ -24,7 +24,7 @@ export async function* callModel(
   const { signal, spans } = request;
   const model = resolveLanguageModel(request.model);
   const meter = new CallMeter(request.meter.onCall);
-  const { stream, said } = await openCall(model, request, meter);
+  const { stream, said, headers } = await openCall(model, request, meter);
   const answer = new AnswerReader(model, request, said.nameOfThoughts, meter);
   const pace = new PartPace();
   const reader = stream.getReader();
@@ -42,9 +42,13 @@ export async function* callModel(
       if (!started) yield { type: "start-step", request: {}, warnings: [] };
       started = true;
       spans.came(part);
+      if (part.type === "error") request.onCallFailed({ error: part.error, headers: headers ?? {} });
       const read = answer.read(part);
       for (const told of read instanceof Promise ? await read : read) yield told;
     }
+  } catch (error) {
+    if (!signal.aborted) request.onCallFailed({ error, headers: headers ?? {} });
+    throw error;
   } finally {
     signal.removeEventListener("abort", cancel);
     cancel();

@@ -116,6 +116,7 @@ export class ModelChain {
     }
     if (gave || request.signal.aborted) return "over";
     const failure = new NoOutputGeneratedError({ message: "The model's stream ended without an answer." });
+    request.onCallFailed({ error: failure, headers: {} });
     return { failure, isBegun };
   }
 }

@@ -25,11 +25,14 @@ import { rulesOf, type VendorRules } from "./sending/rules.ts";
 import { SaidParts } from "./sending/said.ts";
 import { knownRefused, neverTaken, noteRefused, noteTaken } from "./sending/taken-tools.ts";
 import type { ThinkingSettings } from "./thinking.ts";
+import type { FailedCall } from "./vendor-failure.ts";
 
 /** A call whose response has begun. */
 export interface OpenedCall {
   readonly stream: ReadableStream<ModelPart>;
   readonly said: SaidParts;
+  /** Of its response. */
+  readonly headers: FailedCall["headers"];
 }
 
 /** A request to the provider that failed before its response began is tried once more. */
@@ -56,18 +59,22 @@ export async function openCall(model: Model, request: ModelCallRequest, meter: C
   const asked = new Asked(model, request, { rules, tools });
   const send = (way: Way) => retry(() => asked.send(way, meter));
   const said = new SaidParts(tools, rules);
+  const opened = ({ stream, response }: Answer) => ({
+    ...{ stream: withOwnFields(stream, tools), said },
+    headers: response?.headers,
+  });
   let way = asked.firstWay();
   try {
-    return { stream: withOwnFields(await send(way), tools), said };
+    return opened(await send(way));
   } catch (first) {
     let refusal = reasonOf(first);
     for (let other = 0; other < otherWaysMax && refusal !== null && !signal.aborted; other++) {
       const next = await asked.otherWay(way, refusal);
       if (next === null) break;
       try {
-        const stream = await send(next);
+        const answer = await send(next);
         asked.keep(next);
-        return { stream: withOwnFields(stream, tools), said };
+        return opened(answer);
       } catch (error) {
         const again = reasonOf(error);
         // Its words are about something else now, so that much was right.
@@ -79,6 +86,8 @@ export async function openCall(model: Model, request: ModelCallRequest, meter: C
     throw first;
   }
 }
+
+type Answer = Awaited<ReturnType<Model["doStream"]>>;
 
 /** One request, in the ways in which it is sent. */
 class Asked {
@@ -101,7 +110,7 @@ class Asked {
     this.#tools = tools;
   }
 
-  async send(way: Way, meter: CallMeter): Promise<ReadableStream<ModelPart>> {
+  async send(way: Way, meter: CallMeter): Promise<Answer> {
     const model = this.#model;
     const { instructions, thinking, download, signal, spans, format, toolChoice = "auto" } = this.#request;
     const messages = await this.#messages(way);
@@ -121,7 +130,7 @@ class Asked {
     const settings = settingsOf(thinking, format);
     meter.begin({ prompt, tools: tools.length === 0 ? undefined : tools, format: settings.responseFormat });
     try {
-      const { stream } = await model.doStream({
+      const answer = await model.doStream({
         prompt,
         abortSignal: signal,
         toolChoice: stubs.length > 0 ? { type: "none" } : choiceFor(toolChoice, offered),
@@ -129,9 +138,10 @@ class Asked {
         ...settings,
       });
       noteTaken(model, offered);
-      return stream;
+      return answer;
     } catch (error) {
       meter.fail(error);
+      if (!signal.aborted) this.#request.onCallFailed({ error });
       throw error;
     }
   }

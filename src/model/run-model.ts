@@ -1,21 +1,10 @@
-import {
-  APICallError,
-  DownloadError,
-  InvalidResponseDataError,
-  type LanguageModel,
-  RetryError,
-  type ToolSet,
-  toUIMessageChunk,
-  type UIMessageChunk,
-} from "ai";
-import { isUnchecked } from "../kernel/json-schema.ts";
+import { type LanguageModel, RetryError, type ToolSet, toUIMessageChunk, type UIMessageChunk } from "ai";
 import { inSpan, recordsContent, type SpanFields } from "../kernel/telemetry/trace.ts";
 import { noteDoing } from "../kernel/telemetry/work.ts";
 import { cleanText, storable } from "../messages/text.ts";
 import { resultChunks } from "../messages/to-chunks.ts";
 import { isStreamOnly, progressChunk } from "../messages/tool-progress.ts";
 import type { UiMessage } from "../messages/ui-message.ts";
-import { findBoundsError } from "../providers/bounds-error.ts";
 import { ToolError, toToolError } from "../tools/error.ts";
 import type { ApprovalPolicy } from "../tools/policy.ts";
 import { decideCall } from "../tools/policy.ts";
@@ -24,11 +13,11 @@ import { Assembly } from "./assembly.ts";
 import type { ModelMeter } from "./call-meter.ts";
 import { CallValues } from "./call-values.ts";
 import { PartCleaner } from "./clean.ts";
-import { EndedWrongError } from "./ended-wrong.ts";
+import { describeModelError } from "./describe-error.ts";
 import type { DownloadFiles, ToolChoice } from "./model-call-request.ts";
 import { ModelChain, type OpenModel } from "./model-chain.ts";
 import { modelMessages } from "./prompt.ts";
-import { AnswerMisfitError, finalText, type ResponseFormat } from "./response-format.ts";
+import { finalText, type ResponseFormat } from "./response-format.ts";
 import type { UnofferedTool } from "./sending/fit-tools.ts";
 import { Refusals } from "./sending/refusals.ts";
 import { inputContent, resultContent } from "./span-content.ts";
@@ -37,6 +26,7 @@ import type { AnswerPart } from "./step-record.ts";
 import { answerSteps } from "./steps.ts";
 import type { ThinkingSettings } from "./thinking.ts";
 import { TurnFiles } from "./turn-files.ts";
+import type { FailedCall } from "./vendor-failure.ts";
 
 // Otherwise the SDK writes its warnings to the console instead of the log.
 Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false });
@@ -68,6 +58,8 @@ export interface ModelRequest {
   readonly format: ResponseFormat | null;
   /** `auto` where it is not given. */
   readonly toolChoice?: ToolChoice;
+  /** Told of each call of a model that failed. */
+  readonly onCallFailed?: (failed: FailedCall) => void;
   /** Told of each tool that a vendor was not offered. */
   readonly onToolLeftOut?: (tool: UnofferedTool) => void;
   /** Called, and waited for, before a tool runs. */
@@ -140,6 +132,7 @@ export async function runModel(
       meter: request.meter,
       files: new TurnFiles(shownOf(request)),
       values: new CallValues(shownOf(request)),
+      onCallFailed: request.onCallFailed ?? (() => {}),
       refusals: new Refusals(request.onToolLeftOut ?? (() => {})),
       format: request.format,
       toolChoice: choiceOf(request),
@@ -288,22 +281,3 @@ function approvalOf({ tools, policy, canAsk }: ModelRequest, toolName: string) {
   if (canAsk) return { type: "user-approval" } as const;
   return { type: "denied", reason: "This call needs a person's approval, and nobody can be asked here." } as const;
 }
-
-/**
- * Returns the message about a failed model call that readers may see: with the status,
- * but never with the provider's own text, which has been seen to quote keys and prompts.
- */
-export function describeModelError(error: unknown): string {
-  const cause = RetryError.isInstance(error) ? error.lastError : error;
-  const beyond = findBoundsError(cause);
-  if (beyond !== null) return beyond.message;
-  if (cause instanceof AnswerMisfitError || cause instanceof EndedWrongError) return cause.message;
-  if (isUnchecked(cause)) return "The model's answer could not be checked against its schema in time.";
-  if (DownloadError.isInstance(cause)) return "A picture of the message cannot be fetched.";
-  if (InvalidResponseDataError.isInstance(cause)) return brokenOff;
-  if (!APICallError.isInstance(cause)) return "The model provider failed.";
-  if (cause.statusCode === undefined) return "The model provider cannot be reached.";
-  return cause.statusCode < 400 ? brokenOff : `The model provider answered with status ${cause.statusCode}.`;
-}
-
-const brokenOff = "The model provider's answer broke off.";

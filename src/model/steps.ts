@@ -116,11 +116,17 @@ async function* oneStep(
     yield* recorded(record, told);
   }
   if (request.signal.aborted) return;
-  if (record.isEmpty) throw new NoOutputGeneratedError({ message: "The model's stream ended without an answer." });
+  if (record.isEmpty) throw noAnswer(request);
   const calls = record.takeCalls();
   // Whatever the vendor calls the reason of the end: the input of these is whole.
   const ours = calls.filter(({ toolName }) => !isClientTool(request.tools, toolName));
   if (!record.failed) yield* recorded(record, runCalls(ours, request));
+}
+
+function noAnswer({ onCallFailed }: StepsRequest): Error {
+  const error = new NoOutputGeneratedError({ message: "The model's stream ended without an answer." });
+  onCallFailed({ error, headers: {} });
+  return error;
 }
 
 /** Yields parts and adds them to the record. */

@@ -24,7 +24,21 @@ const turn = {
 export const turnShapes: Readonly<Record<string, Fields>> = {
   TurnSummaryPage: { data: "[#TurnSummary]", nextCursor: "text?" },
   TurnSummary: turn,
-  TurnDetails: { ...turn, steps: "[#TurnStep]", toolsLeftOut: "[#ToolLeftOut]" },
+  TurnDetails: { ...turn, error: "#TurnFailure?", steps: "[#TurnStep]", toolsLeftOut: "[#ToolLeftOut]" },
+  TurnFailure: { code: "text", message: "text", "details?": "#TurnFailureDetails" },
+  TurnFailureDetails: { vendor: "#VendorFailure" },
+  VendorFailure: {
+    providerId: "prv_",
+    model: "text",
+    status: "int?",
+    code: "text?",
+    message: "text",
+    requestId: "text?",
+  },
+  StepFailure: {
+    ...{ providerId: "prv_", model: "text", status: "int?", at: "time" },
+    ...{ "code?": "text?", "message?": "text", "requestId?": "text?" },
+  },
   ToolLeftOut: { tool: "text", reason: "text" },
   TurnStep: {
     index: "int",
@@ -35,6 +49,7 @@ export const turnShapes: Readonly<Record<string, Fields>> = {
     inputTokens: "int",
     outputTokens: "int",
     toolCalls: "[#StepCall]",
+    failures: "[#StepFailure]",
   },
   StepCall: {
     toolCallId: "text",

@@ -16,7 +16,8 @@ import {
   type UIMessageChunk,
 } from "ai";
 import type { UiMessage } from "../../src/messages/ui-message.ts";
-import { describeModelError, type ModelRequest, type ModelResult, runModel } from "../../src/model/run-model.ts";
+import { describeModelError } from "../../src/model/describe-error.ts";
+import { type ModelRequest, type ModelResult, runModel } from "../../src/model/run-model.ts";
 import type { CallUsage } from "../../src/model/token-counts.ts";
 import type { SimulatedModel } from "../../src/simulated-model/server.ts";
 import { ToolError, unusableCall } from "../../src/tools/error.ts";

@@ -48,8 +48,9 @@ describe("a turn", () => {
             ...tokens,
             model: expect.any(String),
             toolCalls: [{ ...call, startedAt: moment, finishedAt: moment }],
+            failures: [],
           },
-          { ...step, ...tokens, index: 1, model: expect.any(String), toolCalls: [] },
+          { ...step, ...tokens, index: 1, model: expect.any(String), toolCalls: [], failures: [] },
         ],
       },
     ]);

@@ -1382,7 +1382,7 @@ export interface TurnDetails {
   sessionId: string | null;
   kind: "session" | "generate" | "task" | "chat";
   status: "queued" | "running" | "waiting" | "succeeded" | "failed" | "canceled";
-  error: Failure | null;
+  error: TurnFailure | null;
   userId: string;
   attempts: number;
   requestId: string | null;
@@ -1396,6 +1396,16 @@ export interface TurnDetails {
   modelCalls: number;
   steps: Array<TurnStep>;
   toolsLeftOut: Array<ToolLeftOut>;
+}
+
+export interface TurnFailure {
+  code: string;
+  message: string;
+  details?: TurnFailureDetails;
+}
+
+export interface TurnFailureDetails {
+  vendor: VendorFailure;
 }
 
 export interface TurnLimits {
@@ -1431,6 +1441,17 @@ export interface TurnStep {
   inputTokens: number;
   outputTokens: number;
   toolCalls: Array<TurnStepToolCall>;
+  failures: Array<TurnStepFailure>;
+}
+
+export interface TurnStepFailure {
+  providerId: string;
+  model: string;
+  status: number | null;
+  code?: string | null;
+  message?: string;
+  requestId?: string | null;
+  at: string;
 }
 
 export interface TurnStepToolCall {
@@ -1615,6 +1636,15 @@ export interface UserMessage {
 }
 
 export type UserMessagePart = TextPart | FilePart;
+
+export interface VendorFailure {
+  providerId: string;
+  model: string;
+  status: number | null;
+  code: string | null;
+  message: string;
+  requestId: string | null;
+}
 
 export interface Webhook {
   id: string;

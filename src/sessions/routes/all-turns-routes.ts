@@ -67,13 +67,15 @@ export function allTurnsRoutes(ctx: Ctx) {
       operation(ctx, {
         id: "turns.get",
         summary: "Read a turn with its steps",
-        description: "`steps` has times and names, no content.",
+        description:
+          "`steps` has times and names, no content. What a provider said of a call that failed is in `error.details.vendor` and in the `failures` of the steps, without credentials; a client token is not shown its words.",
         params: pathIds({ turnId: Id("turn") }),
         success: 200,
         response: TurnDetailsResponse,
         errors: ["not_found"],
         clientTokens: ownTurn,
-        handle: ({ sql, tenantId, params }) => readTurn(sql, tenantId, params.turnId),
+        handle: ({ principal, sql, tenantId, params }) =>
+          readTurn(sql, tenantId, params.turnId, { hidesWords: principal.client !== null }),
       }),
     );
 }

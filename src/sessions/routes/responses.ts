@@ -89,6 +89,26 @@ const StepCallResponse = Component("TurnStepToolCall", {
   startedAt: Moment,
   finishedAt: MomentOrNull,
 });
+/** What a vendor said; a client token is shown neither code, message nor request id. */
+const vendorWords = {
+  providerId: Id("provider"),
+  model: example(Text, "gpt-5-mini"),
+  // Null where no response came.
+  status: example(Nullable(Type.Integer()), 429),
+};
+const VendorFailureResponse = Component("VendorFailure", {
+  ...vendorWords,
+  code: example(TextOrNull, "insufficient_quota"),
+  message: example(Text, "You exceeded your current quota."),
+  requestId: example(TextOrNull, "req_011CSHoEeqs5C35K2UUqR7Fy"),
+});
+const StepFailureResponse = Component("TurnStepFailure", {
+  ...vendorWords,
+  code: Type.Optional(example(TextOrNull, "overloaded_error")),
+  message: Type.Optional(example(Text, "Overloaded")),
+  requestId: Type.Optional(example(TextOrNull, "req_011CSHoEeqs5C35K2UUqR7Fy")),
+  at: Moment,
+});
 const StepResponse = Component("TurnStep", {
   index: example(Type.Integer(), 0),
   startedAt: Moment,
@@ -98,6 +118,7 @@ const StepResponse = Component("TurnStep", {
   inputTokens: example(Type.Integer(), 120),
   outputTokens: example(Type.Integer(), 40),
   toolCalls: Type.Array(StepCallResponse),
+  failures: Type.Array(StepFailureResponse),
 });
 const ToolLeftOutResponse = Component("ToolLeftOut", {
   tool: example(Text, "files__render"),
@@ -105,6 +126,16 @@ const ToolLeftOutResponse = Component("ToolLeftOut", {
 });
 export const TurnDetailsResponse = Component("TurnDetails", {
   ...turnView,
+  error: example(
+    Nullable(
+      Component("TurnFailure", {
+        ...Failure.properties,
+        // Where a provider of the tenant's failed; not for client tokens.
+        details: Type.Optional(Component("TurnFailureDetails", { vendor: VendorFailureResponse })),
+      }),
+    ),
+    null,
+  ),
   steps: Type.Array(StepResponse),
   // Tools that a model's vendor was not offered, and why.
   toolsLeftOut: Type.Array(ToolLeftOutResponse),

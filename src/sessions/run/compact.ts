@@ -7,7 +7,7 @@ import { isToolCall } from "../../messages/tool-calls.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 import { CallMeter, type ModelMeter } from "../../model/call-meter.ts";
 import { contextWindowOf } from "../../model/context-window.ts";
-import { describeModelError } from "../../model/run-model.ts";
+import { describeModelError } from "../../model/describe-error.ts";
 import { ModelSpans } from "../../model/spans.ts";
 import type { PlacedMessage, Summary } from "../state/history.ts";
 

@@ -3,7 +3,8 @@ import { isUnavailable } from "../../kernel/database/failure.ts";
 import { answerBytesMax, answerPartsMax } from "../../kernel/limits.ts";
 import type { RelayWriter } from "../../kernel/relay/writer.ts";
 import type { OpenEnds } from "../../messages/close-parts.ts";
-import { describeModelError, type ModelResult } from "../../model/run-model.ts";
+import { describeModelError } from "../../model/describe-error.ts";
+import type { ModelResult } from "../../model/run-model.ts";
 import type { TurnEnding } from "../end/outcome.ts";
 import { completedProgress, shownChunks } from "../end/progress.ts";
 import {
@@ -79,6 +80,7 @@ export async function conclude(
     return { why: "limit", error: errorOf("turn_limit_reached", error.message), reached, usage };
   // The usage could not be written, or the credit not be asked.
   if (isUnavailable(error)) return { why: "failed", error: errorOf("service_unavailable"), reached, usage };
+  told.steps.failsWith(error);
   const reason = describeModelError(error);
   ctx.log.warn({ requestId: turn.requestId, turnId: turn.id, reason }, "the model failed");
   return { why: "failed", error: errorOf("provider_error", reason), reached, usage };

@@ -1,8 +1,8 @@
 import type { FallbackModel } from "../../agents/schema.ts";
 import type { Ctx } from "../../kernel/context.ts";
 import { contextWindowOf } from "../../model/context-window.ts";
+import { describeModelError } from "../../model/describe-error.ts";
 import type { OpenModel } from "../../model/model-chain.ts";
-import { describeModelError } from "../../model/run-model.ts";
 import { type ThinkingSettings, thinkingSettings } from "../../model/thinking.ts";
 import { thinkingLevels } from "../../providers/catalog.ts";
 import { languageModel, type ModelProvider, openProvider } from "../../providers/client.ts";
@@ -56,12 +56,13 @@ export function chainOf(ctx: Ctx, turn: ClaimedTurn, prepared: PreparedTurn, tol
 
 function tell(
   { usage, steps }: Told,
-  { id, providerType }: ModelProvider,
+  provider: ModelProvider,
   model: string,
   { failure, isOwn }: { readonly failure: unknown; readonly isOwn: boolean },
 ): void {
+  const { id, providerType } = provider;
   if (failure !== null) steps.fallsBack();
-  steps.uses({ id }, model);
+  steps.uses(provider, model);
   usage.callsBy(isOwn ? null : { provider: id, providerType, model });
 }
 

@@ -166,6 +166,7 @@ async function runToEnding(ctx: Ctx, running: RunningTurn, told: ToldClaim): Pro
       toolChoice: turn.callerOptions?.toolChoice ?? "auto",
       modelCallsMax: modelCallsLeft(turn, usage),
       onToolLeftOut: (tool) => steps.leavesOut(tool),
+      onCallFailed: (failed) => steps.callFailed(failed),
       meter: limitedMeter(steps.metered(usage), turn, usage),
       beforeTool: async (toolCallId) => {
         await writer.flush();

@@ -4,12 +4,17 @@ import { cleanText } from "../../messages/text.ts";
 import { isToolCall } from "../../messages/tool-calls.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 import type { ModelMeter } from "../../model/call-meter.ts";
+import type { FailedCall } from "../../model/vendor-failure.ts";
 import type { ModelProvider } from "../../providers/client.ts";
 import type { ClaimedTurn } from "../state/claimed-turn.ts";
-import type { StepCall, StepCallStatus, ToolLeftOut, TurnRecord, TurnStep } from "../state/turn-step.ts";
+import type { StepCall, StepCallStatus, StepFailure, ToolLeftOut, TurnRecord, TurnStep } from "../state/turn-step.ts";
+import { CallFailures } from "./call-failures.ts";
 
 type Changing<T> = { -readonly [Key in keyof T]: T[Key] };
-type OpenStep = Omit<Changing<TurnStep>, "toolCalls"> & { readonly toolCalls: Changing<StepCall>[] };
+type OpenStep = Omit<Changing<TurnStep>, "toolCalls" | "failures"> & {
+  readonly toolCalls: Changing<StepCall>[];
+  failures?: StepFailure[];
+};
 
 /**
  * Keeps the record of a turn's steps while a claim runs: it begins with the steps of the
@@ -22,14 +27,14 @@ type OpenStep = Omit<Changing<TurnStep>, "toolCalls"> & { readonly toolCalls: Ch
  */
 export class StepLog {
   readonly #steps: OpenStep[];
-  readonly #claimedAtMs: number;
-  readonly #readAtMs = performance.now();
-  #provider: string | null = null;
+  readonly #clock: ClaimClock;
+  #provider: Pick<ModelProvider, "id" | "apiKey"> | null = null;
   #model = "";
   /** When the model call that is about to begin was allowed; null once its step is in the record. */
   #allowedAt: string | null = null;
   #open: OpenStep | null = null;
   #calls: number;
+  readonly #failures: CallFailures;
   readonly #leftOut: Map<string, ToolLeftOut>;
   #firstTextAt: Date | null = null;
 
@@ -37,14 +42,30 @@ export class StepLog {
     this.#leftOut = new Map(toolsLeftOut.map((tool) => [tool.tool, tool]));
     this.#steps = structuredClone(steps) as OpenStep[];
     this.#calls = this.#steps.reduce((count, { toolCalls }) => count + toolCalls.length, 0);
-    this.#claimedAtMs = claimedAt.getTime();
+    this.#failures = new CallFailures(this.#steps.reduce((count, { failures = [] }) => count + failures.length, 0));
+    this.#clock = new ClaimClock(claimedAt);
   }
 
   /** Notes by which provider and model the steps from now on are made. */
-  uses({ id }: Pick<ModelProvider, "id">, model: string): void {
-    this.#provider = id;
+  uses(provider: Pick<ModelProvider, "id" | "apiKey">, model: string): void {
+    this.#provider = provider;
     this.#model = model;
-    if (this.#open !== null) Object.assign(this.#open, { provider: id, model });
+    if (this.#open !== null) Object.assign(this.#open, { provider: provider.id, model });
+  }
+
+  /** A request to the model failed. */
+  callFailed(failed: FailedCall): void {
+    const step = this.#step();
+    const provider = this.#provider;
+    if (step === null || provider === null) return;
+    step.failures ??= [];
+    this.#failures.add(step.failures, failed, { provider, model: this.#model, at: this.#clock.text() });
+    if (step.failures.length === 0) delete step.failures;
+  }
+
+  /** The turn fails with this error. */
+  failsWith(error: unknown): void {
+    this.#failures.endWith(error);
   }
 
   /** The model call under way failed, and another one is made in its place: it stays a step of its own in the record. */
@@ -71,7 +92,7 @@ export class StepLog {
       beforeCall: async () => {
         await meter.beforeCall();
         this.#open = null;
-        this.#allowedAt = this.#now();
+        this.#allowedAt = this.#clock.text();
       },
       onCall: (usage) => {
         meter.onCall(usage);
@@ -87,7 +108,7 @@ export class StepLog {
   pass(chunk: UIMessageChunk): void {
     switch (chunk.type) {
       case "text-delta":
-        this.#firstTextAt ??= new Date(this.#nowMs());
+        this.#firstTextAt ??= this.#clock.now();
         break;
       case "start-step":
         this.#step();
@@ -155,7 +176,7 @@ export class StepLog {
       index: this.#steps.length,
       startedAt: this.#allowedAt,
       finishedAt: null,
-      provider: this.#provider,
+      provider: this.#provider?.id ?? null,
       model: this.#model,
       inputTokens: 0,
       outputTokens: 0,
@@ -167,20 +188,20 @@ export class StepLog {
   }
 
   #close(): void {
-    if (this.#open !== null) this.#open.finishedAt = this.#now();
+    if (this.#open !== null) this.#open.finishedAt = this.#clock.text();
     this.#open = null;
   }
 
   #addCall(toolCallId: string, toolName: string, status: "running" | "failed"): void {
     // A continuation shows an approved call of a client tool again: now it waits for the caller.
-    if (this.#open === null && this.#openCall(toolCallId) !== undefined) {
+    if (this.#open === null && openCall(this.#steps, toolCallId) !== undefined) {
       this.#set(toolCallId, "waiting");
       return;
     }
     const step = this.#step();
     if (step === null || this.#calls >= recordedCallsMax) return;
     this.#calls += 1;
-    const startedAt = this.#now();
+    const startedAt = this.#clock.text();
     const finishedAt = status === "running" ? null : startedAt;
     step.toolCalls.push({
       toolCallId: shortened(toolCallId),
@@ -193,32 +214,43 @@ export class StepLog {
 
   /** Moves the newest call with this id that has no result, which may be one of an earlier claim. */
   #set(toolCallId: string, status: StepCallStatus): void {
-    const call = this.#openCall(toolCallId);
+    const call = openCall(this.#steps, toolCallId);
     if (call === undefined) return;
     call.status = status;
-    if (status === "running") call.startedAt = this.#now();
-    else if (status !== "waiting") call.finishedAt = this.#now();
+    if (status === "running") call.startedAt = this.#clock.text();
+    else if (status !== "waiting") call.finishedAt = this.#clock.text();
+  }
+}
+
+/** The database's clock, as it was when a turn was claimed, plus the time since that was read. */
+class ClaimClock {
+  readonly #claimedAtMs: number;
+  readonly #readAtMs = performance.now();
+
+  constructor(claimedAt: Date) {
+    this.#claimedAtMs = claimedAt.getTime();
   }
 
-  #openCall(toolCallId: string): Changing<StepCall> | undefined {
-    const id = shortened(toolCallId);
-    for (let place = this.#steps.length - 1; place >= 0; place--) {
-      const call = this.#steps[place]?.toolCalls.find((one) => one.toolCallId === id && one.finishedAt === null);
-      if (call !== undefined) return call;
-    }
-    return undefined;
+  now(): Date {
+    return new Date(this.#claimedAtMs + (performance.now() - this.#readAtMs));
   }
 
-  #now(): string {
-    return new Date(this.#nowMs()).toISOString();
-  }
-
-  #nowMs(): number {
-    return this.#claimedAtMs + (performance.now() - this.#readAtMs);
+  text(): string {
+    return this.now().toISOString();
   }
 }
 
 /** Returns a name that a provider chose, cut to `recordedNameLengthMax` characters. */
 function shortened(name: string): string {
   return cleanText(name.slice(0, recordedNameLengthMax));
+}
+
+/** Returns the newest call with this id that has no result. */
+function openCall(steps: readonly OpenStep[], toolCallId: string): Changing<StepCall> | undefined {
+  const id = shortened(toolCallId);
+  for (let place = steps.length - 1; place >= 0; place--) {
+    const call = steps[place]?.toolCalls.find((one) => one.toolCallId === id && one.finishedAt === null);
+    if (call !== undefined) return call;
+  }
+  return undefined;
 }

@@ -1,6 +1,7 @@
 /**
  * The record of a turn's steps, as `turns.steps` holds it and `GET /v1/turns/:turnId`
- * shows it: times and names, no content. Moments are RFC 3339 by the database's clock.
+ * shows it: times and names, no content but
+ * what vendors said of failures. Moments are RFC 3339 by the database's clock.
  */
 
 /**
@@ -21,6 +22,20 @@ export interface StepCall {
   readonly finishedAt: string | null;
 }
 
+/** A request to a model that failed, in the words of its vendor, without credentials (`src/model/vendor-failure.ts`). */
+export interface StepFailure {
+  readonly providerId: string;
+  readonly model: string;
+  /** Null where no response came. */
+  readonly status: number | null;
+  readonly code: string | null;
+  readonly message: string;
+  readonly requestId: string | null;
+  readonly at: string;
+  /** It is why the turn failed. */
+  readonly endedTurn?: true;
+}
+
 /** A step: a model call, with the requests that were repeated, and the tools it called. */
 export interface TurnStep {
   /** From 0. */
@@ -34,6 +49,8 @@ export interface TurnStep {
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly toolCalls: readonly StepCall[];
+  /** Absent where no request failed, and of the operator's own provider. */
+  readonly failures?: readonly StepFailure[];
 }
 
 /** A tool that a vendor was not offered, by the name that the model has for it, and why. */

@@ -4,7 +4,7 @@ import { ApiError } from "../../kernel/errors.ts";
 import type { IdOf } from "../../kernel/ids.ts";
 import type { TurnKind, TurnStatus } from "./turn.ts";
 import type { TurnError } from "./turn-end.ts";
-import type { ToolLeftOut, TurnStep } from "./turn-step.ts";
+import type { StepFailure, ToolLeftOut, TurnStep } from "./turn-step.ts";
 
 /** How the interface says the state of a turn: one that waits in its session's line is `queued`. */
 export const shownStatuses = ["queued", "running", "waiting", "succeeded", "failed", "canceled"] as const;
@@ -35,9 +35,20 @@ export interface TurnView {
 }
 
 /** A turn as it is read by its id. */
-export interface TurnDetails extends TurnView {
-  readonly steps: readonly TurnStep[];
+export interface TurnDetails extends Omit<TurnView, "error"> {
+  /** With what the vendor said, where the turn failed at a tenant's provider. */
+  readonly error: (TurnError & { readonly details?: { readonly vendor: VendorWords } }) | null;
+  readonly steps: readonly ShownStep[];
   readonly toolsLeftOut: readonly ToolLeftOut[];
+}
+
+/** What a vendor said of the failure that ended a turn. */
+type VendorWords = Omit<StepFailure, "at" | "endedTurn">;
+type ShownFailure = Omit<StepFailure, "endedTurn">;
+
+/** A step as it is shown. */
+interface ShownStep extends Omit<TurnStep, "failures"> {
+  readonly failures: readonly (ShownFailure | Omit<ShownFailure, "code" | "message" | "requestId">)[];
 }
 
 /** A row of `viewColumns`. */
@@ -103,21 +114,47 @@ export function showTurn(row: TurnViewRow): TurnView {
   };
 }
 
-/** Returns a turn of a tenant with its steps. Throws 404. */
-export async function readTurn(sql: AnySql, tenantId: string, turnId: string): Promise<TurnDetails> {
+/**
+ * Returns a turn of a tenant with its steps. Throws 404. `hidesWords`: without what vendors said of failures, which is
+ * for the tenant alone.
+ */
+export async function readTurn(
+  sql: AnySql,
+  tenantId: string,
+  turnId: string,
+  { hidesWords }: { readonly hidesWords: boolean },
+): Promise<TurnDetails> {
   const [row] = await sql<(TurnViewRow & { steps: TurnStep[] | null; toolsLeftOut: ToolLeftOut[] | null })[]>`
     select /* turn.show */ ${viewColumns(sql)}, t.steps, t.tools_left_out from turns t
     where t.id = ${turnId} and t.tenant_id = ${tenantId} and ${isVisible(sql)}`;
   if (row === undefined) throw new ApiError("not_found");
   const steps = row.steps ?? [];
-  const toolsLeftOut = row.toolsLeftOut ?? [];
+  const view = showTurn(row);
   // While no worker has the turn, nothing runs: what has no result waits for one, or will get none.
-  if (row.status === "running") return { ...showTurn(row), steps, toolsLeftOut };
+  const rest = row.finishedAt === null ? "waiting" : "canceled";
   return {
-    ...showTurn(row),
-    toolsLeftOut,
-    steps: steps.map((step) => resting(step, row.finishedAt === null ? "waiting" : "canceled")),
+    ...view,
+    error: hidesWords ? view.error : withVendor(view.error, steps),
+    toolsLeftOut: row.toolsLeftOut ?? [],
+    steps: steps.map((step) => {
+      const { failures = [], ...shown } = row.status === "running" ? step : resting(step, rest);
+      return { ...shown, failures: failures.map((failure) => showFailure(failure, hidesWords)) };
+    }),
   };
+}
+
+/** Returns why a turn failed, with what the vendor said where that was why. */
+function withVendor(error: TurnError | null, steps: readonly TurnStep[]): TurnDetails["error"] {
+  const last = steps.at(-1)?.failures?.findLast(({ endedTurn }) => endedTurn === true);
+  if (error === null || last === undefined) return error;
+  const { at: _at, endedTurn: _endedTurn, ...vendor } = last;
+  return { ...error, details: { vendor } };
+}
+
+function showFailure({ endedTurn: _endedTurn, ...failure }: StepFailure, hidesWords: boolean) {
+  if (!hidesWords) return failure;
+  const { code: _code, message: _message, requestId: _requestId, ...shown } = failure;
+  return shown;
 }
 
 /** Returns a step whose calls without a result have this status. */

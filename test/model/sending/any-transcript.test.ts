@@ -44,6 +44,7 @@ async function bodyOf(model: LanguageModel, messages: ModelMessage[], tools: Too
     instructions,
     messages,
     tools,
+    onCallFailed: () => {},
     thinking: {},
     download: () => Promise.resolve([]),
     signal: new AbortController().signal,

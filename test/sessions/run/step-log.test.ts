@@ -146,7 +146,8 @@ test.each([
 ])("a turn whose model %s keeps the steps that are known", async (_, how, before) => {
   const { turnId } = await play(t, agentId, null, { message: script(how) });
   const record = await recordOf(turnId);
-  expect([record.status, record.steps]).toEqual(["failed", [...before, step(before.length)]]);
+  const failures = [expect.objectContaining({ endedTurn: true })];
+  expect([record.status, record.steps]).toEqual(["failed", [...before, step(before.length, { failures })]]);
   expectOrder(record);
 });
 
@@ -183,7 +184,7 @@ test("a stateless generation is recorded as well", async () => {
 
 test("the record has so many tool calls, and so much of a name, and no more", async () => {
   const log = new StepLog({ steps: [], toolsLeftOut: [], claimedAt: new Date() });
-  log.uses({ id: null }, "m");
+  log.uses({ id: null, apiKey: "k" }, "m");
   const meter = log.metered({ beforeCall: async () => {}, onCall: () => {} });
   await meter.beforeCall();
   const name = "n".repeat(recordedNameLengthMax);
