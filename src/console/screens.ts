@@ -46,6 +46,7 @@ export const tenantScreens: readonly ScreenGroup[] = [
       { name: "Tasks", path: "/tasks", keys: "gk", load: () => import("./tasks/screen.tsx") },
       { name: "Skills", path: "/skills", keys: "gl", load: () => import("./skills/screen.tsx") },
       { name: "Memory", path: "/memory", keys: "gm", load: () => import("./memory/screen.tsx") },
+      { name: "Workspaces", path: "/workspaces", keys: "gf", load: () => import("./workspaces/screen.tsx") },
     ],
   },
   {

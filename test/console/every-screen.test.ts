@@ -52,6 +52,7 @@ describe.skipIf(!hasBrowser)("every screen, at every width, with names that mean
     const [skill] = (await t.parley.skills.list(agentId)).data;
     const [hook] = (await t.parley.webhooks.list()).data;
     const [provider] = (await t.parley.providers.list()).providers;
+    const [workspace] = (await t.parley.workspaces.list()).data;
     const person = await signedIn();
     const paths = [
       ...[
@@ -70,7 +71,7 @@ describe.skipIf(!hasBrowser)("every screen, at every width, with names that mean
       ...[`/playground?agent=${agentId}&session=${session?.id}`, `/playground?agent=${agentId}&compare=1`],
       ...[`/sessions/${agentId}/${session?.id}`, `/turns/${turn?.id}`, `/agents/${agentId}`],
       ...[`/tasks/${task.task.id}`, `/skills/${agentId}/${skill?.id}`, `/memory?agentId=${agentId}`],
-      ...[`/webhooks/${hook?.id}`, `/providers/${provider?.id}`],
+      ...[`/webhooks/${hook?.id}`, `/providers/${provider?.id}`, "/workspaces", `/workspaces/${workspace?.id}`],
     ];
     const found: string[] = [];
     for (const path of paths) found.push(...(await wrongsOf(person, path)));
