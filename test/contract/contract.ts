@@ -59,12 +59,12 @@ export const pageLimit = (max: number): Limit => ({ field: "limit", unit: "query
 export const cap = (field: string, max: number, beyond: string): Limit => ({ field, unit: "cap", max, beyond });
 export const file = (field: string, max: number, beyond: string): Limit => ({ field, unit: "file", max, beyond });
 
-/** What a resource's or a turn's free data may weigh as JSON (docs/configuration.md, "Limits"). */
 /** Of the field `responseFormat`. */
 export const responseFormat: readonly Limit[] = [
   { field: "/responseFormat/name", unit: "ascii", min: 1, max: 64 },
   { field: "/responseFormat/schema", unit: "json", max: 64 * 1024 },
 ];
+/** What a resource's or a turn's free data may weigh as JSON (docs/configuration.md, "Limits"). */
 export const metadata: Limit = { field: "/metadata", unit: "json", max: 64 * 1024 };
 /** The same of a message's own. */
 export const metadataOf = (pointer: string): Limit => ({ ...metadata, field: `${pointer}/metadata` });
