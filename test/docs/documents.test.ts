@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { AgentCreate, AgentCreateShownInA } from "../../src/agents/schema.ts";
 import { readConfig } from "../../src/kernel/config.ts";
+import { jobNames } from "../../src/kernel/queue/catalogue.ts";
 import { inRepository } from "../harness/repository.ts";
 
 const read = (path: string) => readFileSync(inRepository(path), "utf8");
@@ -62,6 +63,12 @@ test("the table of forms names the fields that an agent has in form B alone", ()
   // In form A it is `sandboxId`, which has a row of its own.
   const inB = Object.keys(AgentCreate.properties).filter((name) => name !== "workspaceId" && !inA.includes(name));
   expect(quoted(cell).sort()).toEqual(inB.sort());
+});
+
+test("the table of jobs in docs/workers.md names each kind of job once", () => {
+  const [, table = ""] = /^## The jobs$(.*?)^## /ms.exec(read("docs/workers.md")) ?? [];
+  const named = [...table.matchAll(/^\| (`.+?) \|/gm)].flatMap(([, cell = ""]) => quoted(cell));
+  expect(named.sort()).toEqual([...jobNames].sort());
 });
 
 describe("README.md", () => {
