@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { json } from "../../src/kernel/database/client.ts";
+import { newId } from "../../src/kernel/ids.ts";
 import { listen } from "../../src/kernel/runtime.ts";
 import { useAgent } from "../harness/fixture.ts";
 import { eventually, startHarness } from "../harness/harness.ts";
@@ -46,6 +47,25 @@ async function muteAgent(): Promise<string> {
 }
 
 describe("POST /v1/agents/:agentId/sessions/:sessionId/cancel", () => {
+  test("202 ends the turn that begins while the cancellation waits for the session", async () => {
+    const { sessionId } = await play(t, agentId, null, { message: userMessage("hi"), stream: false });
+    let canceling: ReturnType<typeof cancel> | undefined;
+    await h.sql.begin(async (inner) => {
+      await inner`select 1 from sessions where id = ${sessionId} for no key update`;
+      canceling = cancel(sessionId);
+      const waits = () => h.sql`
+        select 1 from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock' and query like '%/* turn.cancel */%'`;
+      await eventually(async () => (await waits()).length === 1);
+      await inner`
+        insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, assistant_message_id)
+        values (${newId("turn")}, ${t.id}, ${agentId}, ${sessionId}, 'session', 1, ${newId("message")})`;
+    });
+    const canceled = await canceling;
+    expect([canceled?.status, canceled?.body]).toEqual([202, { canceled: 1 }]);
+    await idle(h, sessionId);
+  });
+
   for (const form of forms) {
     test(`202 ends a running turn with abort, closes the model's request, and meters it (form ${form})`, async () => {
       const { sessionId } = await play(t, agentId, null, { message: userMessage("hi"), stream: false }, { form });

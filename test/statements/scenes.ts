@@ -81,9 +81,6 @@ const lineScenes = [
 const asked = { turnId, lockKey: sessionId, tenantId };
 const claimScenes = [
   scene("a turn with a job, or several", (sql) => claimTurn(sql, workerId, { ...asked, way: "job" })),
-  scene("turns that were announced: their jobs are removed", (sql) =>
-    claimTurn(sql, workerId, { ...asked, way: "announced" }),
-  ),
   scene("a parked turn", (sql) => claimTurn(sql, workerId, { ...asked, way: "parked" })),
   scene("a turn of a tenant with a limit of running turns", (sql) =>
     claimCounted({ lockSql: sql, sql }, workerId, { ...asked, way: "counted" }),

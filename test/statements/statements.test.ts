@@ -12,7 +12,6 @@ const timeoutMs = 300_000;
  */
 const textsMax: Readonly<Record<string, number>> = {
   "turn.accept": 8,
-  "turn.claim": 4,
 };
 const textsOfOthers = 2;
 

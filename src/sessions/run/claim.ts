@@ -73,8 +73,8 @@ export type ClaimRefusal =
 
 type Claim = ClaimedTurn | ClaimRefusal;
 type Claims = Batcher<AskedClaim, Claim>;
-/** Claims one after another on the lock connection: those that come while one is under way share the next. */
-const batchers = { job: new WeakMap<Sql, Claims>(), announced: new WeakMap<Sql, Claims>() };
+/** Claims of turns that have jobs, one after another on the lock connection: those that come while one is under way share the next. */
+const batchers = new WeakMap<Sql, Claims>();
 /** One statement claims at most so many turns: the transcripts of all of them come with it. */
 const claimGroupMax = 25;
 
@@ -86,15 +86,14 @@ const claimGroupMax = 25;
  * what precedes the turn was committed before the turn was queued.
  */
 export function claimTurn(lockSql: Sql, workerId: IdOf<"worker">, asked: AskedClaim): Promise<Claim> {
-  const { way } = asked;
-  if (!hasJob(way)) return claimAll(lockSql, workerId, [asked]).then(([claim]) => claim as Claim);
-  const known = batchers[way].get(lockSql);
+  if (!hasJob(asked.way)) return claimAll(lockSql, workerId, [asked]).then(([claim]) => claim as Claim);
+  const known = batchers.get(lockSql);
   if (known !== undefined) return known.add(asked);
   const batcher: Claims = new Batcher((all) => claimAll(lockSql, workerId, all), {
     countMax: claimGroupMax,
     gathers: true,
   });
-  batchers[way].set(lockSql, batcher);
+  batchers.set(lockSql, batcher);
   return batcher.add(asked);
 }
 
@@ -166,7 +165,7 @@ function readClaims(
       ) free on true
     ), claimed as (${claimMove(sql, { workerId, way })}
     ), continued as (${startContinuation(sql)}
-    ) ${way === "announced" ? sql`, ${removeTurnJobs(sql)}` : sql``}
+    ) , ${removeTurnJobs(sql)}
     select held.turn_id as asked_id, held.locked, held.is_free, t.id, t.tenant_id, t.agent_id, t.session_id, t.kind, t.continuation_id, t.attempt, t.agent_version, t.input,
       t.keep_seq, t.assistant_message_id, t.user_id, t.metadata as turn_metadata, t.request_id, t.model_calls, t.input_tokens + t.output_tokens as used_tokens, t.run_ms, t.response_format, t.answer,
       coalesce((select c.log_attempt from continued c where c.turn_id = t.id), t.log_attempt) as log_attempt, t.steps_done, t.step_events, t.tool_events,

@@ -79,7 +79,7 @@ export class Dispatcher {
     if (!listens || !this.#options.turns.hasRoom) return;
     if (!fallsTo(turn.turnId, { place: peers.olderWithRoom, workers: peers.listeningWithRoom })) return;
     if (this.#stopped || !this.#takeSlot(turn.tenantId)) return;
-    const claiming = this.#claim(turn, "announced").then((outcome) => {
+    const claiming = this.#claim(turn, "job").then((outcome) => {
       this.#claiming.delete(claiming);
       // Its slot is free again, and a parked turn may have waited for one.
       if (outcome !== "claimed") this.#parked.lot.lookIfWaiting();

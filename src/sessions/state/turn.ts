@@ -80,17 +80,16 @@ export const turnKinds = ["session", "generate", "task", "chat"] as const;
 export type TurnKind = (typeof turnKinds)[number];
 
 /**
- * How a turn is claimed. `job`: it has not waited in its tenant's line, so older parked turns
- * go first (but a continuation's go-ahead was given already), and it is not claimed when its
- * tenant has a limit of running turns. `announced`: the same, by a worker that heard of the turn before it
- * fetched its job, which is removed. `parked`: it is the one that a worker picked.
+ * How a turn is claimed. `job`: it was fetched, or announced before that. It has not waited in its tenant's line, so older
+ * parked turns go first (but a continuation's go-ahead was given already), and it is not claimed when its
+ * tenant has a limit of running turns. `parked`: it is the one that a worker picked.
  * `counted`: the same, of a tenant with such a limit, which the caller has counted.
  */
-export type ClaimWay = "job" | "announced" | "parked" | "counted";
+export type ClaimWay = "job" | "parked" | "counted";
 
 /** Returns whether a turn that is claimed in this way has a job, and has not waited in its tenant's line. */
-export function hasJob(way: ClaimWay): way is "job" | "announced" {
-  return way === "job" || way === "announced";
+export function hasJob(way: ClaimWay): boolean {
+  return way === "job";
 }
 
 /** Who claims turns, and how. */
@@ -105,15 +104,15 @@ interface Claimant {
  */
 export function claimMove(sql: AnySql, { workerId, way }: Claimant) {
   // Scalar subqueries: each is one probe of an index for each row that is claimed.
-  const isFirst = sql`
-        and (continuation_id is not null or not ${hasOlderParkedSql(sql)})
-        and (select true from tenants n where n.id = turns.tenant_id and n.running_turns is not null) is null`;
+  const isFirst = sql`(continuation_id is not null or not ${hasOlderParkedSql(sql)})
+          and (select true from tenants n where n.id = turns.tenant_id and n.running_turns is not null) is null`;
   return sql`
       update turns set status = 'running', attempt = attempt + 1, worker_id = ${workerId}, claimed_at = now(), parked_at = null,
         started_at = coalesce(started_at, now()), calls_before = model_calls,
         log_attempt = case when continuation_id is null and steps_done = 0 then attempt + 1 else log_attempt end
       from held where held.is_free and id = held.turn_id and coalesce(session_id, id) = held.lock_key
-        and ${byKeyOnly(sql, sql`turns.tenant_id`)} = held.tenant_id and ${byKeyOnly(sql, sql`status`)} = 'queued' and cancel_requested_at is null ${hasJob(way) ? isFirst : sql``}
+        and ${byKeyOnly(sql, sql`turns.tenant_id`)} = held.tenant_id and ${byKeyOnly(sql, sql`status`)} = 'queued' and cancel_requested_at is null
+        and case when ${hasJob(way)} then ${isFirst} else true end
       returning turns.*`;
 }
 

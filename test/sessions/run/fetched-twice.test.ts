@@ -39,9 +39,9 @@ describe("a turn's job that is fetched", () => {
   test("while another worker runs the turn is done at once", async () => {
     const [{ turns: first }, { turns: second }] = [await start(), await start()];
     const queued = await writeQueuedTurn(h, t, agentId);
-    const running = await first.claim({ ...queued, way: "announced" });
+    const running = await first.claim({ ...queued, way: "job" });
     if (typeof running === "string") throw new Error(running);
-    for (const way of ["job", "announced", "parked", "counted"] as const)
+    for (const way of ["job", "parked", "counted"] as const)
       expect(await second.claim({ ...queued, way })).toBe("gone");
     expect(await first.claim({ ...queued, way: "job" })).toBe("gone");
     await first.run(running, async () => {});
@@ -51,14 +51,11 @@ describe("a turn's job that is fetched", () => {
     const { turns } = await start();
     const queued = await writeQueuedTurn(h, t, agentId);
     const [announced, job] = await withLock(queued.lockKey, () =>
-      Promise.all([turns.claim({ ...queued, way: "announced" }), turns.claim({ ...queued, way: "job" })]),
+      Promise.all([turns.claim({ ...queued, way: "job" }), turns.claim({ ...queued, way: "job" })]),
     );
     // Were it done while the other one failed, nobody would run the turn.
     expect([announced, job]).toEqual(["busy", "busy"]);
-    const both = await Promise.all([
-      turns.claim({ ...queued, way: "announced" }),
-      turns.claim({ ...queued, way: "job" }),
-    ]);
+    const both = await Promise.all([turns.claim({ ...queued, way: "job" }), turns.claim({ ...queued, way: "job" })]);
     expect(both.map(outcomeOf)).toEqual(["claimed", "gone"]);
   });
 
