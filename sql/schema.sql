@@ -36,7 +36,9 @@ CREATE TABLE tenants (
   stored_mib integer,
   stored_bytes bigint,
   stored_at timestamp with time zone,
+  api_keys_max integer DEFAULT 5 NOT NULL,
   CONSTRAINT tenants_pkey PRIMARY KEY (id),
+  CONSTRAINT tenants_api_keys_max_check CHECK (api_keys_max >= 1 AND api_keys_max <= 1000),
   CONSTRAINT tenants_form_check CHECK (form = ANY (ARRAY['a'::text, 'b'::text])),
   CONSTRAINT tenants_pause_hours_check CHECK (pause_hours >= 1 AND pause_hours <= 8760),
   CONSTRAINT tenants_queued_turns_check CHECK (queued_turns >= 0),
@@ -114,7 +116,12 @@ CREATE TABLE api_keys (
   fragment text NOT NULL,
   expires_at timestamp with time zone,
   created_at timestamp with time zone DEFAULT now() NOT NULL,
+  role text DEFAULT 'admin'::text NOT NULL,
+  agent_ids text[],
+  last_used_at timestamp with time zone,
   CONSTRAINT api_keys_pkey PRIMARY KEY (id),
+  CONSTRAINT api_keys_agent_ids_check CHECK (cardinality(agent_ids) > 0),
+  CONSTRAINT api_keys_role_check CHECK (role = ANY (ARRAY['reader'::text, 'approver'::text, 'runner'::text, 'editor'::text, 'admin'::text])),
   CONSTRAINT api_keys_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(id)
 );
 CREATE UNIQUE INDEX api_keys_digest ON api_keys USING btree (digest);
@@ -153,11 +160,13 @@ CREATE TABLE audit_events (
   resource_id text,
   request_id text,
   changes text[] NOT NULL,
+  agent_id text,
   CONSTRAINT audit_events_pkey PRIMARY KEY (id),
   CONSTRAINT audit_events_actor_type_check CHECK (actor_type = ANY (ARRAY['api_key'::text, 'dashboard_user'::text, 'operator'::text, 'chat_user'::text, 'system'::text]))
 );
 CREATE INDEX audit_events_action ON audit_events USING btree (tenant_id, action, at DESC, id DESC);
 CREATE INDEX audit_events_actor ON audit_events USING btree (tenant_id, actor_id, at DESC, id DESC);
+CREATE INDEX audit_events_agent ON audit_events USING btree (tenant_id, agent_id, at DESC, id DESC) WHERE agent_id IS NOT NULL;
 CREATE INDEX audit_events_at ON audit_events USING btree (at);
 CREATE INDEX audit_events_newest ON audit_events USING btree (tenant_id, at DESC, id DESC);
 CREATE INDEX audit_events_resource ON audit_events USING btree (tenant_id, resource_id, at DESC, id DESC);
@@ -919,7 +928,9 @@ CREATE TABLE webhooks (
   paused_until timestamp with time zone,
   created_at timestamp with time zone DEFAULT now() NOT NULL,
   updated_at timestamp with time zone DEFAULT now() NOT NULL,
+  agent_ids text[],
   CONSTRAINT webhooks_pkey PRIMARY KEY (id),
+  CONSTRAINT webhooks_agent_ids_check CHECK (cardinality(agent_ids) > 0),
   CONSTRAINT webhooks_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(id)
 );
 CREATE INDEX webhooks_enabled ON webhooks USING btree (tenant_id) WHERE enabled;

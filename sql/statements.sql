@@ -91,7 +91,7 @@ cross join lateral (
 -- when: an API key that this process has not seen
 -- parameters: $1 text[]
 -- plan: the statement: reads all tenants, api_keys by api_keys_digest
-select /* key.find */ encode(k.digest, 'hex') as digest, k.id as key_id, t.id, t.form, t.subscription, t.usage_credit, t.quota_turns_per_day,
+select /* key.find */ encode(k.digest, 'hex') as digest, k.id as key_id, k.role, k.agent_ids, t.id, t.form, t.subscription, t.usage_credit, t.quota_turns_per_day,
 t.running_turns, t.queued_turns, t.rate_limit, t.stored_mib, t.monetization, t.deleting_at is not null as deleting, clock_timestamp() as now
 from api_keys k join tenants t on t.id = k.tenant_id
 where k.digest = any(array(select decode(asked, 'hex') from unnest($1::text[]) asked))
@@ -272,6 +272,7 @@ asked as not materialized (
   when asked.key_digest is not null and not exists (
     select 1 from api_keys k join tenants n on n.id = k.tenant_id
     where k.digest = decode(asked.key_digest, 'hex') and k.tenant_id = asked.tenant_id and (k.expires_at is null or k.expires_at > now())
+    and k.role in ('runner', 'editor', 'admin') and (k.agent_ids is null or asked.agent_id = any(k.agent_ids))
     and n.form = asked.form and n.queued_turns is not distinct from asked.queued_turns_max
     and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
   ) then 'key'
@@ -339,6 +340,7 @@ sent as materialized (select turn_id::text, tenant_id::text, agent_id::text, ses
   when asked.key_digest is not null and not exists (
     select 1 from api_keys k join tenants n on n.id = k.tenant_id
     where k.digest = decode(asked.key_digest, 'hex') and k.tenant_id = asked.tenant_id and (k.expires_at is null or k.expires_at > now())
+    and k.role in ('runner', 'editor', 'admin') and (k.agent_ids is null or asked.agent_id = any(k.agent_ids))
     and n.form = asked.form and n.queued_turns is not distinct from asked.queued_turns_max
     and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
   ) then 'key'
@@ -412,6 +414,7 @@ asked as not materialized (
   when asked.key_digest is not null and not exists (
     select 1 from api_keys k join tenants n on n.id = k.tenant_id
     where k.digest = decode(asked.key_digest, 'hex') and k.tenant_id = asked.tenant_id and (k.expires_at is null or k.expires_at > now())
+    and k.role in ('runner', 'editor', 'admin') and (k.agent_ids is null or asked.agent_id = any(k.agent_ids))
     and n.form = asked.form and n.queued_turns is not distinct from asked.queued_turns_max
     and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
   ) then 'key'
@@ -485,6 +488,7 @@ sent as materialized (select turn_id::text, tenant_id::text, agent_id::text, ses
   when asked.key_digest is not null and not exists (
     select 1 from api_keys k join tenants n on n.id = k.tenant_id
     where k.digest = decode(asked.key_digest, 'hex') and k.tenant_id = asked.tenant_id and (k.expires_at is null or k.expires_at > now())
+    and k.role in ('runner', 'editor', 'admin') and (k.agent_ids is null or asked.agent_id = any(k.agent_ids))
     and n.form = asked.form and n.queued_turns is not distinct from asked.queued_turns_max
     and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
   ) then 'key'
@@ -561,6 +565,7 @@ asked as not materialized (
   when asked.key_digest is not null and not exists (
     select 1 from api_keys k join tenants n on n.id = k.tenant_id
     where k.digest = decode(asked.key_digest, 'hex') and k.tenant_id = asked.tenant_id and (k.expires_at is null or k.expires_at > now())
+    and k.role in ('runner', 'editor', 'admin') and (k.agent_ids is null or asked.agent_id = any(k.agent_ids))
     and n.form = asked.form and n.queued_turns is not distinct from asked.queued_turns_max
     and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
   ) then 'key'
@@ -627,6 +632,7 @@ asked as not materialized (
   when asked.key_digest is not null and not exists (
     select 1 from api_keys k join tenants n on n.id = k.tenant_id
     where k.digest = decode(asked.key_digest, 'hex') and k.tenant_id = asked.tenant_id and (k.expires_at is null or k.expires_at > now())
+    and k.role in ('runner', 'editor', 'admin') and (k.agent_ids is null or asked.agent_id = any(k.agent_ids))
     and n.form = asked.form and n.queued_turns is not distinct from asked.queued_turns_max
     and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
   ) then 'key'
@@ -697,6 +703,7 @@ asked as not materialized (
   when asked.key_digest is not null and not exists (
     select 1 from api_keys k join tenants n on n.id = k.tenant_id
     where k.digest = decode(asked.key_digest, 'hex') and k.tenant_id = asked.tenant_id and (k.expires_at is null or k.expires_at > now())
+    and k.role in ('runner', 'editor', 'admin') and (k.agent_ids is null or asked.agent_id = any(k.agent_ids))
     and n.form = asked.form and n.queued_turns is not distinct from asked.queued_turns_max
     and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
   ) then 'key'
@@ -756,6 +763,7 @@ asked as not materialized (
   when asked.key_digest is not null and not exists (
     select 1 from api_keys k join tenants n on n.id = k.tenant_id
     where k.digest = decode(asked.key_digest, 'hex') and k.tenant_id = asked.tenant_id and (k.expires_at is null or k.expires_at > now())
+    and k.role in ('runner', 'editor', 'admin') and (k.agent_ids is null or asked.agent_id = any(k.agent_ids))
     and n.form = asked.form and n.queued_turns is not distinct from asked.queued_turns_max
     and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
   ) then 'key'
@@ -824,7 +832,7 @@ union all select turn_id, word, null, null, null from due where word is not null
 -- plan: owed: tenants by tenants_pkey, locks them
 -- plan: spent: tenants by tenants_pkey, updates tenants
 -- plan: webhook_told: reads all webhooks, inserts webhook_deliveries
--- plan: webhook_enqueued: reads all _private_jobs
+-- plan: webhook_enqueued: _private_jobs by jobs_key_key1
 with /* turn.ask */ asked as materialized (
   select * from json_to_record($1::text::json) as t(turn_id text, session_id text, attempt int, new_relay_events int, new_last_chunk json, new_input_tokens bigint, new_output_tokens bigint, new_model_calls int, new_estimated boolean, new_steps json, new_tools_left_out json, new_first_text_at timestamptz, new_messages json, new_message_count int, new_message_bytes bigint, new_preview text, new_provider text, new_model text, statuses text[], new_status text, new_error json, new_others jsonb, new_usage_lost boolean, new_replaced json, new_replaced_bytes bigint, new_answer json, is_good boolean, cuts boolean, undoes boolean, shows boolean, continuation_id text, said_parts int, approvals json, client_calls json)
 ), home as materialized (
@@ -906,8 +914,9 @@ with /* turn.ask */ asked as materialized (
   select coalesce('whd_' || left(md5(w.id || told.type || told.key), 24), $2::text || right(replace(gen_random_uuid()::text, '-', ''), 15)),
   w.id, told.tenant_id, told.type, told.ids, told.status, told.at
   from ( select 'approval.requested'::text as type, e.tenant_id as tenant_id, json_build_object( 'approvalId', a.id , 'toolCallId', a.tool_call_id , 'turnId', e.id , 'agentId', e.agent_id , 'sessionId', e.session_id , 'continuationId', e.continuation_id) as ids, 'pending' as status,
-    null::text as key, now() as at from "approval" a cross join ended e union all select 'tool_call.requested'::text as type, e.tenant_id as tenant_id, json_build_object( 'toolCallId', a.tool_call_id , 'turnId', e.id , 'agentId', e.agent_id , 'sessionId', e.session_id , 'continuationId', e.continuation_id) as ids, 'pending' as status,
-    null::text as key, now() as at from "called" a cross join ended e) told join webhooks w on w.tenant_id = told.tenant_id and w.enabled and told.type = any(w.events)
+    e.agent_id::text as agent_id, null::text as key, now() as at from "approval" a cross join ended e union all select 'tool_call.requested'::text as type, e.tenant_id as tenant_id, json_build_object( 'toolCallId', a.tool_call_id , 'turnId', e.id , 'agentId', e.agent_id , 'sessionId', e.session_id , 'continuationId', e.continuation_id) as ids, 'pending' as status,
+    e.agent_id::text as agent_id, null::text as key, now() as at from "called" a cross join ended e) told join webhooks w on w.tenant_id = told.tenant_id and w.enabled and told.type = any(w.events)
+  and (w.agent_ids is null or told.agent_id = any(w.agent_ids))
   on conflict (id) do nothing
   returning webhook_id, tenant_id
 ), webhook_enqueued as (

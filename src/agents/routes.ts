@@ -78,6 +78,8 @@ function collectionRoutes(ctx: Ctx, findMcpTool: FindMcpTool) {
       "",
       operation(ctx, {
         id: "agents.create",
+        role: "editor",
+        allAgents: true,
         stores: "body",
         audit: "agent.create",
         summary: "Create an agent",
@@ -98,6 +100,7 @@ function collectionRoutes(ctx: Ctx, findMcpTool: FindMcpTool) {
       "",
       operation(ctx, {
         id: "agents.list",
+        role: "reader",
         summary: "List agents",
         query: AgentList,
         queryInA: AgentListInA,
@@ -105,8 +108,8 @@ function collectionRoutes(ctx: Ctx, findMcpTool: FindMcpTool) {
         ...agentListResponse,
         change: agentChange,
         errors: ["invalid_cursor"],
-        handle: async ({ sql, tenantId, query }) => {
-          const { rows, end } = await listAgents(sql, tenantId, query);
+        handle: async ({ principal, sql, tenantId, query }) => {
+          const { rows, end } = await listAgents(sql, tenantId, query, principal.agentIds);
           return { agents: rows.map((agent) => showAgent(ctx, agent)), ...end };
         },
       }),
@@ -119,6 +122,7 @@ function recordRoutes(ctx: Ctx, findMcpTool: FindMcpTool) {
       "",
       operation(ctx, {
         id: "agents.get",
+        role: "reader",
         summary: "Read an agent",
         params: agentPath,
         success: 200,
@@ -132,6 +136,7 @@ function recordRoutes(ctx: Ctx, findMcpTool: FindMcpTool) {
       "",
       operation(ctx, {
         id: "agents.update",
+        role: "editor",
         stores: "body",
         audit: "agent.update",
         summary: "Update an agent, which saves its next version",
@@ -157,6 +162,7 @@ function recordRoutes(ctx: Ctx, findMcpTool: FindMcpTool) {
       "",
       operation(ctx, {
         id: "agents.delete",
+        role: "editor",
         audit: "agent.delete",
         summary: "Delete an agent with its sessions, memories, skills and tasks",
         params: agentPath,
@@ -171,6 +177,7 @@ function statusRoutes(ctx: Ctx) {
   const move = (id: OperationId, summary: string, status: "active" | "disabled") =>
     operation(ctx, {
       id,
+      role: "editor",
       audit: status === "active" ? "agent.enable" : "agent.disable",
       summary,
       params: agentPath,
@@ -196,6 +203,7 @@ function avatarRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "agents.uploadAvatar",
+        role: "editor",
         stores: "body",
         audit: "agent.upload_avatar",
         summary: "Upload an agent's picture",
@@ -222,6 +230,7 @@ function avatarRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "agents.deleteAvatar",
+        role: "editor",
         audit: "agent.delete_avatar",
         summary: "Remove an agent's picture",
         params: agentPath,
@@ -251,6 +260,7 @@ function versionRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "agents.listVersions",
+        role: "reader",
         summary: "List an agent's versions",
         params: agentPath,
         query: Closed(pageQuery),
@@ -266,6 +276,7 @@ function versionRoutes(ctx: Ctx) {
       "/:version",
       operation(ctx, {
         id: "agents.getVersion",
+        role: "reader",
         summary: "Read a version of an agent",
         params: pathIds({ agentId: Id("agent"), version: Digits({ minimum: 1 }, Number.POSITIVE_INFINITY) }),
         success: 200,
@@ -283,6 +294,7 @@ function attachmentRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "agents.listMcpAttachments",
+        role: "reader",
         summary: "List an agent's MCP attachments",
         params: agentPath,
         success: 200,
@@ -297,6 +309,7 @@ function attachmentRoutes(ctx: Ctx) {
       "/:mcpConnectionId",
       operation(ctx, {
         id: "agents.updateMcpAttachment",
+        role: "editor",
         audit: "agent.update_mcp_attachment",
         summary: "Change what an MCP server is told of a session",
         params: pathIds({ agentId: Id("agent"), mcpConnectionId: Id("mcpConnection") }),

@@ -1,3 +1,4 @@
+import { type AgentIds, andOf } from "../kernel/auth/agent-scope.ts";
 import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
 import { olderThan, placeInTime, type TimePlace } from "../kernel/database/keyset.ts";
 import { tx } from "../kernel/database/transaction.ts";
@@ -57,14 +58,14 @@ interface AgentFilter extends ListPartQuery {
 }
 
 /** Agents of a tenant, most recently updated first; `userId` and `workspaceId` narrow them. Throws 400 as `readListPart`. */
-export function listAgents(sql: AnySql, tenantId: string, filter: AgentFilter) {
+export function listAgents(sql: AnySql, tenantId: string, filter: AgentFilter, agentIds: AgentIds = null) {
   const { userId, workspaceId } = filter;
   return readListPart(["agents", tenantId, userId, workspaceId], filter, byTime, (place, rowsMax) => {
     return sql<(AgentRow & TimePlace)[]>`
       select ${columns(sql)}, ${placeInTime(sql, "updated_at")} from agents where tenant_id = ${tenantId}
         ${userId === undefined ? sql`` : sql`and user_id = ${userId}`}
         ${workspaceId === undefined ? sql`` : sql`and workspace_id = ${workspaceId}`}
-        ${olderThan(sql, place, "updated_at", "id")}
+        ${andOf(sql, sql`id`, agentIds)} ${olderThan(sql, place, "updated_at", "id")}
       order by updated_at desc, id desc limit ${rowsMax}`;
   });
 }

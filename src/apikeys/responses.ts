@@ -1,4 +1,7 @@
+import { Type } from "@sinclair/typebox";
+import { roles } from "../kernel/auth/roles.ts";
 import { Component, example } from "../kernel/http/component.ts";
+import { OneOf } from "../kernel/http/request-fields.ts";
 import { listPartOf, Moment, MomentOrNull, Text } from "../kernel/http/response-fields.ts";
 import { Id } from "../kernel/ids.ts";
 
@@ -9,6 +12,9 @@ const ApiKeyResponse = Component("ApiKey", {
   keyFragment: example(Text, "3f9a"),
   createdAt: Moment,
   expiresAt: example(MomentOrNull, null),
+  role: example(OneOf(...roles), "runner"),
+  agentIds: example(Type.Union([Type.Array(Id("agent")), Type.Null()]), null),
+  lastUsedAt: MomentOrNull,
 });
 export const ApiKeyCreatedResponse = Component("ApiKeyCreated", {
   apiKey: ApiKeyResponse,

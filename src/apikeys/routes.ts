@@ -1,4 +1,5 @@
 import { Elysia } from "elysia";
+import { requireNoMore, roleDefault } from "../kernel/auth/roles.ts";
 import type { Ctx } from "../kernel/context.ts";
 import { invalid } from "../kernel/errors.ts";
 import { readDateTime } from "../kernel/http/date-time.ts";
@@ -15,16 +16,21 @@ export function apiKeyRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "apiKeys.create",
+        role: "admin",
         audit: "api_key.create",
         summary: "Create an API key",
+        description:
+          "`role` says what it may do, `agentIds` with which agents; left out, everything with all of them. No key makes one that may do more than itself.",
         body: ApiKeyCreate,
         success: 201,
         response: ApiKeyCreatedResponse,
-        errors: ["invalid_request"],
+        errors: ["invalid_request", "not_found"],
         invalidAs: "invalid_request",
-        handle: async ({ commit, tenantId, body }) => {
+        handle: async ({ commit, tenantId, principal, body }) => {
           const expiresAt = futureDate(body.expiresAt);
-          return commit((inner) => createApiKey(inner, tenantId, body.name, expiresAt));
+          const may = { role: body.role ?? roleDefault, agentIds: body.agentIds ?? null };
+          requireNoMore(principal, may, "admin");
+          return commit((inner) => createApiKey(inner, tenantId, body.name, expiresAt, may));
         },
       }),
     )
@@ -32,18 +38,20 @@ export function apiKeyRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "apiKeys.list",
+        role: "admin",
         summary: "List API keys",
         query: ApiKeyListQuery,
         success: 200,
         response: ApiKeyListResponse,
         errors: ["invalid_cursor"],
-        handle: ({ sql, tenantId, query }) => listApiKeys(sql, tenantId, query),
+        handle: ({ sql, tenantId, principal, query }) => listApiKeys(sql, tenantId, query, principal.agentIds),
       }),
     )
     .delete(
       "/:id",
       operation(ctx, {
         id: "apiKeys.delete",
+        role: "admin",
         audit: "api_key.delete",
         summary: "Delete an API key",
         params: pathIds({ id: Id("apiKey") }),

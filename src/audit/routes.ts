@@ -12,6 +12,7 @@ export function auditRoutes(ctx: Ctx) {
     "",
     operation(ctx, {
       id: "auditEvents.list",
+      role: "editor",
       summary: "List who did what, newest first",
       description:
         "Every operation that changes something leaves one event, for 400 days; turns leave none. `changes` names fields, never values.",
@@ -19,8 +20,8 @@ export function auditRoutes(ctx: Ctx) {
       success: 200,
       response: AuditEventListResponse,
       errors: ["invalid_cursor"],
-      handle: ({ sql, tenantId, query: { action, actorId, resourceId, cursor, limit } }) =>
-        listAuditEvents(sql, tenantId, { action, actorId, resourceId, cursor, limit: readLimit(limit) }),
+      handle: ({ sql, principal: { agentIds }, tenantId, query: { action, actorId, resourceId, cursor, limit } }) =>
+        listAuditEvents(sql, tenantId, { action, actorId, resourceId, agentIds, cursor, limit: readLimit(limit) }),
     }),
   );
 }

@@ -1,4 +1,5 @@
 import type { AuditActor } from "../kernel/auth/actor.ts";
+import { type AgentIds, andOf } from "../kernel/auth/agent-scope.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import { olderThan, placeInTime } from "../kernel/database/keyset.ts";
 import { type Page, readTimeCursor, timePage } from "../kernel/http/page.ts";
@@ -26,6 +27,8 @@ interface AuditFilter {
   readonly action: string | undefined;
   readonly actorId: string | undefined;
   readonly resourceId: string | undefined;
+  /** Null: of everything; else of these agents, as far as it is known of which an event is. */
+  readonly agentIds: AgentIds;
   readonly cursor: string | undefined;
   readonly limit: number;
 }
@@ -46,7 +49,7 @@ interface EventRow {
 export async function listAuditEvents(
   sql: AnySql,
   tenantId: string,
-  { action, actorId, resourceId, cursor, limit }: AuditFilter,
+  { action, actorId, resourceId, agentIds, cursor, limit }: AuditFilter,
 ): Promise<Page<AuditEvent>> {
   const list = JSON.stringify(["audit", action ?? null, actorId ?? null, resourceId ?? null]);
   const place = readTimeCursor(list, cursor);
@@ -58,7 +61,7 @@ export async function listAuditEvents(
       ${action === undefined ? sql`` : sql`and e.action = ${action}`}
       ${actorId === undefined ? sql`` : sql`and e.actor_id = ${actorId}`}
       ${resourceId === undefined ? sql`` : sql`and e.resource_id = ${resourceId}`}
-      ${olderThan(sql, place, "e.at", "e.id")}
+      ${andOf(sql, sql`e.agent_id`, agentIds)} ${olderThan(sql, place, "e.at", "e.id")}
     order by e.at desc, e.id desc limit ${limit + 1}`;
   return timePage(list, rows, limit, show);
 }

@@ -1,4 +1,5 @@
 import type { Static } from "@sinclair/typebox";
+import { type AgentIds, andOf } from "../kernel/auth/agent-scope.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import { olderThan, placeInTime } from "../kernel/database/keyset.ts";
 import { tx } from "../kernel/database/transaction.ts";
@@ -80,6 +81,7 @@ export async function listAttention(
   sql: AnySql,
   tenantId: string,
   query: Static<typeof ChatAttentionQuery>,
+  agentIds: AgentIds,
 ): Promise<Page<ReturnType<typeof show<AttentionRow>>>> {
   const limit = readLimit(query.limit, attentionPage);
   const statuses = statusesOf(query.status);
@@ -90,6 +92,7 @@ export async function listAttention(
     select ${columns(sql)}, c.id as connection_id, c.agent_id, c.platform
     from chat_deliveries d join chat_threads th on th.id = d.thread_id join chat_connections c on c.id = d.connection_id
     where d.tenant_id = ${tenantId} and c.deleted_at is null and d.status in ('failed', 'ambiguous') and d.status = any(${statuses})
+      ${andOf(sql, sql`c.agent_id`, agentIds)}
       ${since === null ? sql`` : sql`and d.created_at >= ${since}`} ${olderThan(sql, after, "d.created_at", "d.id")}
     order by d.created_at desc, d.id desc limit ${limit + 1}`;
   return timePage(list, rows, limit, show);

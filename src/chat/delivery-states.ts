@@ -121,6 +121,7 @@ async function failDeliveries(sql: AnySql, update: postgres.Fragment): Promise<s
       from: sql`gone d`,
       tenantId: sql`d.tenant_id`,
       ids: { deliveryId: sql`d.id`, connectionId: sql`d.connection_id`, sessionId: sql`d.session_id` },
+      agentId: sql`(select c.agent_id from chat_connections c where c.id = d.connection_id)`,
       status: sql`d.status`,
     },
   ]);

@@ -1,5 +1,6 @@
 import { Elysia } from "elysia";
 import type { AuditAction } from "../kernel/audit/record.ts";
+import { withFragmentFor } from "../kernel/auth/roles.ts";
 import type { Ctx } from "../kernel/context.ts";
 import type { Tx } from "../kernel/database/client.ts";
 import { type OperationId, operation, pathIds } from "../kernel/http/operation.ts";
@@ -48,14 +49,16 @@ function collectionRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "chatConnections.list",
+        role: "reader",
         summary: "List chat connections",
         query: ChatConnectionListQuery,
         success: 200,
         response: ChatConnectionListResponse,
         errors: ["invalid_cursor"],
-        handle: async ({ sql, tenantId, query }) => {
-          const { rows, end } = await listChatConnections(sql, tenantId, query);
-          return { chatConnections: rows.map((row) => showChatConnection(ctx, row)), ...end };
+        handle: async ({ sql, principal, tenantId, query }) => {
+          const { rows, end } = await listChatConnections(sql, tenantId, query, principal.agentIds);
+          const shown = rows.map((row) => withFragmentFor(principal, showChatConnection(ctx, row)));
+          return { chatConnections: shown, ...end };
         },
       }),
     )
@@ -63,6 +66,7 @@ function collectionRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "chatConnections.create",
+        role: "editor",
         audit: "chat_connection.create",
         summary: "Connect an agent to a chat app",
         body: ChatConnectionCreate,
@@ -87,19 +91,21 @@ function recordRoutes(ctx: Ctx) {
       "/:id",
       operation(ctx, {
         id: "chatConnections.get",
+        role: "reader",
         summary: "Read a chat connection",
         params,
         success: 200,
         response: ChatConnectionResponse,
         errors: ["not_found"],
-        handle: async ({ sql, tenantId, params: { id } }) =>
-          showChatConnection(ctx, await getChatConnection(sql, tenantId, id)),
+        handle: async ({ sql, principal, tenantId, params: { id } }) =>
+          withFragmentFor(principal, showChatConnection(ctx, await getChatConnection(sql, tenantId, id))),
       }),
     )
     .patch(
       "/:id",
       operation(ctx, {
         id: "chatConnections.update",
+        role: "editor",
         audit: "chat_connection.update",
         summary: "Change a chat connection's name or configuration",
         params,
@@ -118,6 +124,7 @@ function recordRoutes(ctx: Ctx) {
       "/:id",
       operation(ctx, {
         id: "chatConnections.delete",
+        role: "editor",
         audit: "chat_connection.delete",
         summary: "Delete a chat connection",
         params,
@@ -135,6 +142,7 @@ function stateRoutes(ctx: Ctx) {
   const change = (id: OperationId, audit: AuditAction, summary: string, work: typeof enableChatConnection) =>
     operation(ctx, {
       id,
+      role: "editor",
       audit,
       summary,
       params,
@@ -170,6 +178,7 @@ function deliveryRoutes(ctx: Ctx) {
       "/chat-connections/:id/deliveries",
       operation(ctx, {
         id: "chatDeliveries.list",
+        role: "reader",
         summary: "List a chat connection's deliveries",
         params,
         query: ChatDeliveryQuery,
@@ -183,6 +192,7 @@ function deliveryRoutes(ctx: Ctx) {
       "/chat-connections/:id/deliveries/:deliveryId/repair",
       operation(ctx, {
         id: "chatDeliveries.repair",
+        role: "editor",
         audit: "chat_delivery.repair",
         summary: "Post a failed or ambiguous delivery again",
         params: pathIds({ id: Id("chatConnection"), deliveryId: Id("chatDelivery") }),
@@ -198,12 +208,13 @@ function deliveryRoutes(ctx: Ctx) {
       "/chat-deliveries",
       operation(ctx, {
         id: "chatDeliveries.listUnresolved",
+        role: "reader",
         summary: "List the tenant's failed and ambiguous deliveries",
         query: ChatAttentionQuery,
         success: 200,
         response: ChatAttentionListResponse,
         errors: ["invalid_cursor"],
-        handle: ({ sql, tenantId, query }) => listAttention(sql, tenantId, query),
+        handle: ({ sql, principal, tenantId, query }) => listAttention(sql, tenantId, query, principal.agentIds),
       }),
     );
 }

@@ -1,3 +1,4 @@
+import { type AgentIds, andOf } from "../kernel/auth/agent-scope.ts";
 import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
 import { newerThan, placeInTime, type TimePlace } from "../kernel/database/keyset.ts";
 import { tx } from "../kernel/database/transaction.ts";
@@ -52,12 +53,12 @@ function live(sql: AnySql) {
   return sql`c.deleted_at is null and exists (select 1 from agents a where a.id = c.agent_id)`;
 }
 
-/** Returns a tenant's connections, oldest first. Throws 400 as `readListPart`. */
-export function listChatConnections(sql: AnySql, tenantId: string, query: ListPartQuery) {
+/** Returns a tenant's connections, or those of some agents, oldest first. Throws 400 as `readListPart`. */
+export function listChatConnections(sql: AnySql, tenantId: string, query: ListPartQuery, agentIds: AgentIds) {
   return readListPart(["chat-connections", tenantId], query, byTime, (place, rowsMax) => {
     return sql<(ChatConnectionRow & TimePlace)[]>`
       select ${columns(sql)}, ${placeInTime(sql, "c.created_at")} from chat_connections c
-      where c.tenant_id = ${tenantId} and ${live(sql)} ${newerThan(sql, place, "c.created_at", "c.id")}
+      where c.tenant_id = ${tenantId} and ${live(sql)} ${andOf(sql, sql`c.agent_id`, agentIds)} ${newerThan(sql, place, "c.created_at", "c.id")}
       order by c.created_at, c.id limit ${rowsMax}`;
   });
 }

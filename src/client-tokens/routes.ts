@@ -22,6 +22,7 @@ export function clientTokenRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "clientTokens.create",
+        role: "runner",
         audit: "client_token.create",
         summary: "Create a token for a page of one end user",
         description:
@@ -34,7 +35,7 @@ export function clientTokenRoutes(ctx: Ctx) {
           const { agentId, userId, sessionId = null, expiresInSeconds = tokenSecondsDefault } = body;
           const { can = abilitiesDefault, origins = [] } = body;
           checkOrigins(origins);
-          const keyId = principal.kind === "api_key" ? principal.actor.id : null;
+          const { keyId } = principal;
           const sets = { can: [...new Set(can)], origins: [...new Set(origins)] };
           const asked = { tenantId, keyId, agentId, userId, sessionId, expiresInSeconds, ...sets };
           const release = await slots.take(tenantId, AbortSignal.timeout(databaseWaitMs)).catch(() => {
@@ -49,6 +50,7 @@ export function clientTokenRoutes(ctx: Ctx) {
       "/:id",
       operation(ctx, {
         id: "clientTokens.delete",
+        role: "runner",
         audit: "client_token.delete",
         summary: "Delete a client token",
         params: pathIds({ id: Id("clientToken") }),

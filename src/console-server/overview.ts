@@ -1,3 +1,4 @@
+import { type AgentIds, andOf } from "../kernel/auth/agent-scope.ts";
 import type { Sql } from "../kernel/database/client.ts";
 import type { IdOf } from "../kernel/ids.ts";
 
@@ -29,7 +30,12 @@ export interface TurnOverview {
 const minutesShown = 60;
 
 /** Returns a tenant's overview: one range of `turns_accepted`, and the unfinished turns. With 200,000 turns in the hour that takes 0.4 s. */
-export async function readOverview(sql: Sql, tenantId: IdOf<"tenant">): Promise<TurnOverview> {
+export async function readOverview(
+  sql: Sql,
+  tenantId: IdOf<"tenant">,
+  agentIds: AgentIds = null,
+): Promise<TurnOverview> {
+  const ofAgents = andOf(sql, sql`agent_id`, agentIds);
   const [minutes, [now]] = await Promise.all([
     sql<Minute[]>`
       with minutes as (
@@ -44,7 +50,7 @@ export async function readOverview(sql: Sql, tenantId: IdOf<"tenant">): Promise<
             greatest(0, round(extract(epoch from first_text_at - coalesce(queued_at, accepted_at)) * 1000))::float8) as first_text_ms,
           sum(input_tokens)::float8 as input_tokens, sum(output_tokens)::float8 as output_tokens
         from turns
-        where tenant_id = ${tenantId} and accepted_at >= (select min(at) from minutes)
+        where tenant_id = ${tenantId} and accepted_at >= (select min(at) from minutes) ${ofAgents}
         group by 1
       )
       select m.at, coalesce(accepted, 0) as accepted, coalesce(succeeded, 0) as succeeded, coalesce(failed, 0) as failed,
@@ -55,7 +61,7 @@ export async function readOverview(sql: Sql, tenantId: IdOf<"tenant">): Promise<
       select count(*) filter (where status in ('enqueued', 'queued'))::int as queued,
         count(*) filter (where status = 'running')::int as running,
         count(*) filter (where status = 'waiting')::int as waiting
-      from turns where tenant_id = ${tenantId} and status in ('enqueued', 'queued', 'running', 'waiting')`,
+      from turns where tenant_id = ${tenantId} and status in ('enqueued', 'queued', 'running', 'waiting') ${ofAgents}`,
   ]);
   const from = minutes[0]?.at ?? new Date();
   const to = new Date(from.getTime() + minutesShown * 60_000);
@@ -77,16 +83,16 @@ interface Kept {
 
 /** The overviews that pages of this process have asked for lately. */
 export class Overviews {
-  readonly #kept = new Map<IdOf<"tenant">, Kept>();
+  readonly #kept = new Map<string, Kept>();
 
-  /** Returns a tenant's overview: the one that is kept or being read, else a new one. Throws what `read` throws. */
-  read(tenantId: IdOf<"tenant">, read: () => Promise<TurnOverview>): Promise<TurnOverview> {
+  /** Returns the overview of a tenant, or of some of its agents, by a name of which of these: the one that is kept or being read, else a new one. Throws what `read` throws. */
+  read(whose: string, read: () => Promise<TurnOverview>): Promise<TurnOverview> {
     const startedAt = performance.now();
-    const known = this.#kept.get(tenantId);
+    const known = this.#kept.get(whose);
     if (known !== undefined && known.until > startedAt) return known.overview;
     const kept: Kept = { overview: read(), until: Number.POSITIVE_INFINITY };
-    this.#kept.delete(tenantId);
-    this.#kept.set(tenantId, kept);
+    this.#kept.delete(whose);
+    this.#kept.set(whose, kept);
     const [oldest] = this.#kept.keys();
     if (this.#kept.size > keptMax && oldest !== undefined) this.#kept.delete(oldest);
     kept.overview.then(
@@ -95,7 +101,7 @@ export class Overviews {
         kept.until = now + Math.min(keptMsMax, Math.max(keptMsMin, keptTimesTaken * (now - startedAt)));
       },
       () => {
-        if (this.#kept.get(tenantId) === kept) this.#kept.delete(tenantId);
+        if (this.#kept.get(whose) === kept) this.#kept.delete(whose);
       },
     );
     return kept.overview;

@@ -5,6 +5,7 @@ import { StrangeBodies } from "../kernel/admission/strange-bodies.ts";
 import { recordAudit } from "../kernel/audit/record.ts";
 import type { Principal } from "../kernel/auth/authenticator.ts";
 import { requestGate } from "../kernel/auth/gates.ts";
+import type { AccessRole } from "../kernel/auth/roles.ts";
 import type { Ctx } from "../kernel/context.ts";
 import { retryWhileUnavailable } from "../kernel/database/retry.ts";
 import { tx } from "../kernel/database/transaction.ts";
@@ -178,21 +179,32 @@ interface PrincipalShown {
   readonly keyId: string | null;
   readonly keyName: string | null;
   readonly userId: string | null;
+  /** Null: an operator's, who is no tenant's. */
+  readonly role: AccessRole | null;
+  readonly agentIds: readonly string[] | null;
 }
 
-const nobody = { tenantId: null, tenantName: null, keyId: null, keyName: null, userId: null };
+const nobody = {
+  tenantId: null,
+  tenantName: null,
+  keyId: null,
+  keyName: null,
+  userId: null,
+  role: null,
+  agentIds: null,
+};
 const operatorShown = { principal: { kind: "operator", ...nobody } satisfies PrincipalShown, endsAt: null };
 
 async function describeTenant(
   { sql }: Ctx,
-  { tenant, actor, authUserId }: Principal,
+  { tenant, keyId, role, agentIds, authUserId: userId }: Principal,
 ): Promise<{ readonly principal: PrincipalShown; readonly endsAt: Date | null }> {
-  const keyId = actor.type === "api_key" ? actor.id : null;
   const [row] = await sql<{ tenantName: string; keyName: string | null; endsAt: Date | null }[]>`
     select t.name as tenant_name, k.name as key_name, k.expires_at as ends_at
     from tenants t left join api_keys k on k.id = ${keyId} and k.tenant_id = t.id where t.id = ${tenant.id}`;
   const { tenantName, keyName, endsAt } = row ?? { tenantName: "", keyName: null, endsAt: null };
-  return { principal: { kind: "tenant", tenantId: tenant.id, tenantName, keyId, keyName, userId: authUserId }, endsAt };
+  const who = { kind: "tenant", tenantId: tenant.id, tenantName, keyId, keyName, userId, role, agentIds } as const;
+  return { principal: who, endsAt };
 }
 
 function sessionShown({ publicUrl }: Ctx, principal: PrincipalShown, { csrfToken }: Secret, expiresAt: Date) {

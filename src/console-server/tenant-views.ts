@@ -12,19 +12,23 @@ export function tenantViews(ctx: Ctx): { readonly overview: OperationHandler; re
   return {
     overview: operation(ctx, {
       id: "consoleViews.overview",
+      role: "reader",
       summary: "The last hour by minutes",
       success: 200,
-      handle: ({ tenantId, request }) =>
-        overviews.read(tenantId, () => readReport(ctx, request, tenantId, (sql) => readOverview(sql, tenantId))),
+      handle: ({ tenantId, principal: { agentIds }, request }) => {
+        const read = () => readReport(ctx, request, tenantId, (sql) => readOverview(sql, tenantId, agentIds));
+        return overviews.read(agentIds === null ? tenantId : `${tenantId} ${agentIds.join()}`, read);
+      },
     }),
     waiting: operation(ctx, {
       id: "consoleViews.waiting",
+      role: "reader",
       summary: "What waits for a person, oldest first",
       query: Closed(pageQuery),
       success: 200,
       errors: ["invalid_cursor"],
-      handle: ({ sql, tenantId, query: { cursor, limit } }) =>
-        listWaitingCalls(sql, tenantId, { cursor, limit: readLimit(limit) }),
+      handle: ({ sql, tenantId, principal: { agentIds }, query: { cursor, limit } }) =>
+        listWaitingCalls(sql, tenantId, { agentIds, cursor, limit: readLimit(limit) }),
     }),
   };
 }

@@ -1,3 +1,4 @@
+import { type AgentIds, andOf } from "../kernel/auth/agent-scope.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import { newerThan, placeInTime } from "../kernel/database/keyset.ts";
 import { type Page, readTimeCursor, timePage } from "../kernel/http/page.ts";
@@ -38,7 +39,11 @@ const inputCharactersMax = 16_384;
 export async function listWaitingCalls(
   sql: AnySql,
   tenantId: IdOf<"tenant">,
-  { cursor, limit }: { readonly cursor: string | undefined; readonly limit: number },
+  {
+    agentIds,
+    cursor,
+    limit,
+  }: { readonly agentIds: AgentIds; readonly cursor: string | undefined; readonly limit: number },
 ): Promise<Page<WaitingCall>> {
   const place = readTimeCursor("waiting", cursor);
   const after = newerThan(sql, place, "w.created_at", "w.id");
@@ -58,7 +63,7 @@ export async function listWaitingCalls(
       select agent_id, user_id from turns
       where id = w.turn_id and status = 'waiting' and cancel_requested_at is null limit 1) t
     cross join lateral (select name from agents where id = t.agent_id limit 1) a
-    where (select deleted_at is null from sessions where id = w.session_id) ${after}
+    where (select deleted_at is null from sessions where id = w.session_id) ${andOf(sql, sql`t.agent_id`, agentIds)} ${after}
     order by w.created_at, w.id limit ${limit + 1}`;
   return timePage("waiting", rows, limit, show);
 }

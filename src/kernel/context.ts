@@ -2,6 +2,7 @@ import { Reports } from "./admission/reports.ts";
 import { RequestSlots } from "./admission/request-slots.ts";
 import { type Authenticator, createAuthenticator } from "./auth/authenticator.ts";
 import { createGuessLimiter, type GuessLimiter } from "./auth/guess-limit.ts";
+import { KeyUses } from "./auth/key-uses.ts";
 import { createRateLimiter, type RateLimiter } from "./auth/rate-limit.ts";
 import type { Config } from "./config.ts";
 import type { Sql } from "./database/client.ts";
@@ -29,6 +30,7 @@ export interface Ctx {
   readonly relay: Relay;
   readonly sealer: Sealer;
   readonly authenticator: Authenticator;
+  readonly keyUses: KeyUses;
   readonly rateLimiter: RateLimiter;
   readonly guesses: GuessLimiter;
   /** The address clients reach the service at, without a trailing slash. */
@@ -73,6 +75,7 @@ export function createContext(resources: Resources): Ctx {
     ),
     authSql: resources.authSql ?? sql,
     authenticator: createAuthenticator(resources.authSql ?? sql, config),
+    keyUses: new KeyUses(sql),
     rateLimiter: createRateLimiter(redis),
     guesses: createGuessLimiter(redis),
     publicUrl,

@@ -127,6 +127,7 @@ export const errorTable = {
     b: [403, "merchant_customer_unmapped"],
     message: "The end user is not bound to a customer.",
   },
+  forbidden: { b: [403, "forbidden"], message: "The credential may not do this." },
   dashboard_required: { b: [403, "invalid_request"], message: "This operation takes a dashboard sign-in only." },
   client_token_refused: {
     b: [403, "invalid_request"],

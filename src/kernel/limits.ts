@@ -93,6 +93,8 @@ export const recordedFailuresMax = 50;
 export const recordedNameLengthMax = 256;
 /** The record of the tools that a turn's vendors were not offered has at most this many, the first ones. */
 export const recordedToolsMax = 1_000;
+/** A tenant has at most this many API keys where the operator set nothing else; the column `api_keys_max` of `tenants` begins with it. */
+export const apiKeysDefault = 5;
 /** This many turns of a tenant may be queued where the operator set nothing else; the column `queued_turns` of `tenants` begins with it. */
 export const queuedTurnsDefault = 10_000;
 /** This many turns of a session wait at once until the one before them has ended. */

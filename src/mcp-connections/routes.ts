@@ -1,4 +1,5 @@
 import { Elysia } from "elysia";
+import { withFragmentFor } from "../kernel/auth/roles.ts";
 import type { Ctx } from "../kernel/context.ts";
 import type { ErrorCause } from "../kernel/errors.ts";
 import { operation, pathIds } from "../kernel/http/operation.ts";
@@ -47,14 +48,16 @@ function collectionRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "mcpConnections.list",
+        role: "reader",
         summary: "List MCP connections",
         query: McpConnectionListQuery,
         success: 200,
         response: McpConnectionListResponse,
         errors: ["invalid_cursor"],
-        handle: async ({ sql, tenantId, query }) => {
+        handle: async ({ sql, principal, tenantId, query }) => {
           const { rows, end } = await listMcpConnections(sql, tenantId, query);
-          return { mcpConnections: rows.map(showMcpConnection), ...end };
+          const shown = rows.map((row) => withFragmentFor(principal, showMcpConnection(row)));
+          return { mcpConnections: shown, ...end };
         },
       }),
     )
@@ -62,6 +65,7 @@ function collectionRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "mcpConnections.create",
+        role: "editor",
         audit: "mcp_connection.create",
         summary: "Create an MCP connection",
         body: McpConnectionCreate,
@@ -82,19 +86,21 @@ function recordRoutes(ctx: Ctx) {
       "/:id",
       operation(ctx, {
         id: "mcpConnections.get",
+        role: "reader",
         summary: "Read an MCP connection",
         params,
         success: 200,
         response: McpConnectionResponse,
         errors: ["not_found"],
-        handle: async ({ sql, tenantId, params: { id } }) =>
-          showMcpConnection(await getMcpConnection(sql, tenantId, id)),
+        handle: async ({ sql, principal, tenantId, params: { id } }) =>
+          withFragmentFor(principal, showMcpConnection(await getMcpConnection(sql, tenantId, id))),
       }),
     )
     .patch(
       "/:id",
       operation(ctx, {
         id: "mcpConnections.update",
+        role: "editor",
         audit: "mcp_connection.update",
         summary: "Rename an MCP connection",
         params,
@@ -113,6 +119,7 @@ function recordRoutes(ctx: Ctx) {
       "/:id",
       operation(ctx, {
         id: "mcpConnections.delete",
+        role: "editor",
         audit: "mcp_connection.delete",
         summary: "Delete an MCP connection",
         params,
@@ -136,6 +143,7 @@ function serverRoutes(ctx: Ctx) {
       "/test",
       operation(ctx, {
         id: "mcpConnections.test",
+        role: "editor",
         audit: "mcp_connection.test",
         summary: "Test an MCP connection",
         params,
@@ -156,6 +164,7 @@ function serverRoutes(ctx: Ctx) {
       "/reconnect",
       operation(ctx, {
         id: "mcpConnections.reconnect",
+        role: "editor",
         audit: "mcp_connection.reconnect",
         summary: "Replace an MCP connection's URL and credentials",
         params,
@@ -174,6 +183,7 @@ function serverRoutes(ctx: Ctx) {
       "/connect",
       operation(ctx, {
         id: "mcpConnections.createSignInLink",
+        role: "editor",
         audit: "mcp_connection.connect",
         summary: "Get a link to sign in to an MCP connection's server",
         params,

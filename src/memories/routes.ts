@@ -18,6 +18,7 @@ export function memoryRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "memories.create",
+        role: "editor",
         stores: "own",
         audit: "memory.create",
         summary: "Create a memory",
@@ -38,6 +39,7 @@ export function memoryRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "memories.list",
+        role: "reader",
         summary: "List an agent's memories",
         params: ofAgent,
         query: MemoryQuery,
@@ -48,10 +50,16 @@ export function memoryRoutes(ctx: Ctx) {
           listMemories(sql, { tenantId, agentId }, { userId, search, cursor, limit: readLimit(limit, memoryPage) }),
       }),
     )
+    .use(oneMemoryRoutes(ctx));
+}
+
+function oneMemoryRoutes(ctx: Ctx) {
+  return new Elysia()
     .get(
       "/:memoryId",
       operation(ctx, {
         id: "memories.get",
+        role: "reader",
         summary: "Get a memory",
         params,
         success: 200,
@@ -64,6 +72,7 @@ export function memoryRoutes(ctx: Ctx) {
       "/:memoryId",
       operation(ctx, {
         id: "memories.update",
+        role: "editor",
         stores: "body",
         audit: "memory.update",
         summary: "Update a memory's text",
@@ -80,6 +89,7 @@ export function memoryRoutes(ctx: Ctx) {
       "/:memoryId",
       operation(ctx, {
         id: "memories.delete",
+        role: "editor",
         audit: "memory.delete",
         summary: "Delete a memory",
         params,

@@ -22,14 +22,16 @@ export function merchantEventRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "merchantEvents.list",
+        role: "admin",
         summary: "List usage events, newest first",
         query: UsageEventQuery,
         success: 200,
         response: UsageEventListResponse,
         errors: ["invalid_cursor"],
-        handle: async ({ sql, tenantId, query: { status, cursor, limit } }) => {
+        handle: async ({ sql, principal: { agentIds }, tenantId, query: { status, cursor, limit } }) => {
           const { data, nextCursor } = await listUsageEvents(sql, tenantId, {
             status,
+            agentIds,
             cursor,
             limit: readLimit(limit),
           });
@@ -41,13 +43,14 @@ export function merchantEventRoutes(ctx: Ctx) {
       "/summary",
       operation(ctx, {
         id: "merchantEvents.summarize",
+        role: "admin",
         summary: "Summarize the delivery of usage events",
         query: UsageEventSummaryQuery,
         success: 200,
         response: UsageEventSummaryResponse,
-        handle: ({ tenantId, query, request }) => {
+        handle: ({ tenantId, principal: { agentIds }, query, request }) => {
           const days = readDays(query.days);
-          return readReport(ctx, request, tenantId, (sql) => summarizeUsageEvents(sql, tenantId, days));
+          return readReport(ctx, request, tenantId, (sql) => summarizeUsageEvents(sql, { tenantId, agentIds }, days));
         },
       }),
     )
@@ -56,6 +59,7 @@ export function merchantEventRoutes(ctx: Ctx) {
       operation(ctx, {
         ...moves,
         id: "merchantEvents.retry",
+        role: "admin",
         audit: "merchant_event.retry",
         summary: "Send a failed or uncertain usage event again",
         handle: ({ commit, tenantId, params }) => commit((inner) => retryUsageEvent(inner, tenantId, params.id)),
@@ -66,6 +70,7 @@ export function merchantEventRoutes(ctx: Ctx) {
       operation(ctx, {
         ...moves,
         id: "merchantEvents.release",
+        role: "admin",
         audit: "merchant_event.release",
         summary: "Send an unmapped usage event whose end user is bound by now",
         handle: ({ commit, tenantId, params }) => commit((inner) => releaseUsageEvent(inner, tenantId, params.id)),
@@ -76,6 +81,7 @@ export function merchantEventRoutes(ctx: Ctx) {
       operation(ctx, {
         ...moves,
         id: "merchantEvents.discard",
+        role: "admin",
         audit: "merchant_event.discard",
         summary: "Discard a usage event",
         handle: ({ commit, tenantId, params }) => commit((inner) => discardUsageEvent(inner, tenantId, params.id)),

@@ -1,3 +1,4 @@
+import { type AgentIds, andOf } from "../kernel/auth/agent-scope.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import { olderThan, placeInTime } from "../kernel/database/keyset.ts";
 import { ApiError } from "../kernel/errors.ts";
@@ -79,6 +80,8 @@ export function eventColumns(sql: AnySql) {
 
 /** Which events a list is to hold. */
 export interface EventFilter {
+  /** Null: of all agents. */
+  readonly agentIds: AgentIds;
   /** Undefined: all. */
   readonly status: UsageEventStatus | undefined;
   readonly cursor: string | undefined;
@@ -89,14 +92,14 @@ export interface EventFilter {
 export async function listUsageEvents(
   sql: AnySql,
   tenantId: string,
-  { status, cursor, limit }: EventFilter,
+  { status, agentIds, cursor, limit }: EventFilter,
 ): Promise<Page<UsageEvent>> {
   const list = `merchant-events:${status ?? ""}`;
   const place = readTimeCursor(list, cursor);
   const rows = await sql<UsageEventRow[]>`
     select ${eventColumns(sql)} from merchant_events e where e.tenant_id = ${tenantId}
       ${status === undefined ? sql`` : sql`and e.status = ${status}`}
-      ${olderThan(sql, place, "e.occurred_at", "e.id")}
+      ${andOf(sql, sql`e.agent_id`, agentIds)} ${olderThan(sql, place, "e.occurred_at", "e.id")}
     order by e.occurred_at desc, e.id desc limit ${limit + 1}`;
   return timePage(list, rows, limit, showUsageEvent);
 }

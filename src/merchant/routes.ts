@@ -29,6 +29,7 @@ function connectionRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "merchantConnection.get",
+        role: "admin",
         summary: "Read the merchant connection",
         success: 200,
         response: CurrentMerchantConnectionResponse,
@@ -39,6 +40,7 @@ function connectionRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "merchantConnection.create",
+        role: "admin",
         audit: "merchant_connection.create",
         summary: "Connect a billing provider, in the place of the current connection",
         body: MerchantConnectionCreate,
@@ -57,6 +59,7 @@ function connectionRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "merchantConnection.update",
+        role: "admin",
         audit: "merchant_connection.update",
         summary: "Change the merchant connection's credential, status or guard",
         body: MerchantConnectionUpdate,
@@ -78,6 +81,7 @@ function connectionRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "merchantConnection.delete",
+        role: "admin",
         audit: "merchant_connection.delete",
         summary: "Delete the merchant connection",
         success: 204,
@@ -97,6 +101,7 @@ function bindingRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "merchantBindings.list",
+        role: "admin",
         summary: "List the bindings of end users to customers",
         query: BindingQuery,
         success: 200,
@@ -110,6 +115,7 @@ function bindingRoutes(ctx: Ctx) {
       "/:userId",
       operation(ctx, {
         id: "merchantBindings.set",
+        role: "admin",
         audit: "merchant_binding.set",
         summary: "Bind an end user to a customer",
         params: BindingPath,
@@ -127,6 +133,7 @@ function bindingRoutes(ctx: Ctx) {
       "/:userId",
       operation(ctx, {
         id: "merchantBindings.delete",
+        role: "admin",
         audit: "merchant_binding.delete",
         summary: "Delete a binding",
         params: BindingPath,

@@ -1,3 +1,4 @@
+import { type AgentIds, andOf } from "../kernel/auth/agent-scope.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import { invalid } from "../kernel/errors.ts";
 import { summaryDaysDefault, summaryDaysMax, type UsageEventStatus, usageEventStatuses } from "./schema.ts";
@@ -31,11 +32,17 @@ export function readDays(days: string | undefined): number {
   return number;
 }
 
+/** Whose events are meant: a tenant's, or those of some of its agents. */
+interface Whose {
+  readonly tenantId: string;
+  readonly agentIds: AgentIds;
+}
+
 /** `GET /v1/merchant-usage-events/summary`, over all the tenant's connections. */
-export async function summarizeUsageEvents(sql: AnySql, tenantId: string, days: number): Promise<UsageEventSummary> {
+export async function summarizeUsageEvents(sql: AnySql, whose: Whose, days: number): Promise<UsageEventSummary> {
   // One after the other: a report has one connection.
-  const counts = await readCounts(sql, tenantId);
-  const series = await readSeries(sql, tenantId, days);
+  const counts = await readCounts(sql, whose);
+  const series = await readSeries(sql, whose, days);
   const countOf = new Map(counts.map((row) => [row.status, row]));
   return {
     counts: Object.fromEntries(
@@ -47,14 +54,14 @@ export async function summarizeUsageEvents(sql: AnySql, tenantId: string, days: 
   };
 }
 
-function readCounts(sql: AnySql, tenantId: string) {
+function readCounts(sql: AnySql, { tenantId, agentIds }: Whose) {
   return sql<{ status: UsageEventStatus; events: number; lastAcceptedAt: Date | null; oldestAt: Date | null }[]>`
     select status, count(*)::int as events, max(accepted_at) as last_accepted_at, min(occurred_at) as oldest_at
-    from merchant_events where tenant_id = ${tenantId} group by status`;
+    from merchant_events where tenant_id = ${tenantId} ${andOf(sql, sql`agent_id`, agentIds)} group by status`;
 }
 
 /** A day's events are those whose usage occurred on it, so that accepted and pending add up. */
-function readSeries(sql: AnySql, tenantId: string, days: number) {
+function readSeries(sql: AnySql, { tenantId, agentIds }: Whose, days: number) {
   return sql<SummaryDay[]>`
     with today as (select (now() at time zone 'UTC')::date as day),
     days as (select (today.day - back)::date as day from today, generate_series(${days}::int - 1, 0, -1) as back),
@@ -64,7 +71,7 @@ function readSeries(sql: AnySql, tenantId: string, days: number) {
         sum(input_tokens + output_tokens) filter (where status = 'accepted') as tokens,
         count(*) filter (where status = 'pending') as pending
       from merchant_events
-      where tenant_id = ${tenantId} and status in ('accepted', 'pending')
+      where tenant_id = ${tenantId} and status in ('accepted', 'pending') ${andOf(sql, sql`agent_id`, agentIds)}
         and occurred_at >= ((select min(day) from days)::timestamp at time zone 'UTC')
       group by 1
     )

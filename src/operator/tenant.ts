@@ -4,6 +4,7 @@ import { tx } from "../kernel/database/transaction.ts";
 import type { Form } from "../kernel/errors.ts";
 import { deleteTenant } from "../tenants/purge.ts";
 import {
+  apiKeysMaxMax,
   createTenantWithKey,
   integerMax,
   listTenants,
@@ -31,7 +32,7 @@ tenant list [--json]
 tenant set --tenant ten_… [--name N] [--subscription active|inactive] [--usage-credit TOKENS|none]
            [--quota-turns-per-day N|none] [--rate-limit N|none] [--monetization on|off] [--form a|b]
            [--pause-hours N] [--retention-days N|none]
-           [--running-turns N|none] [--queued-turns N|none] [--weight N]
+           [--running-turns N|none] [--queued-turns N|none] [--weight N] [--api-keys N]
 tenant key --tenant ten_… [--name N] [--replace ak_…] [--json]
 tenant delete --tenant ten_…
 `;
@@ -62,6 +63,7 @@ const verbs = {
       "queued-turns": { type: "string" },
       weight: { type: "string" },
       "stored-mib": { type: "string" },
+      "api-keys": { type: "string" },
       form: { type: "string" },
     },
     readSet,
@@ -112,6 +114,7 @@ function readSet(values: Values): Command {
     ...(values["queued-turns"] !== undefined && { queuedTurns: limit(values, "queued-turns", integerMax) }),
     ...(values.weight !== undefined && { weight: whole(values, "weight", 1, weightMax) }),
     ...(values["stored-mib"] !== undefined && { storedMib: limit(values, "stored-mib", integerMax) }),
+    ...(values["api-keys"] !== undefined && { apiKeysMax: whole(values, "api-keys", 1, apiKeysMaxMax) }),
     ...(values["pause-hours"] !== undefined && { pauseHours: whole(values, "pause-hours", 1, pauseHoursMax) }),
     ...(values["retention-days"] !== undefined && { retentionDays: retention(values) }),
     ...(values.form !== undefined && { form: readForm(values) }),
@@ -184,6 +187,7 @@ const columns: Columns<TenantRecord> = [
   ["RUNNING", (tenant) => shown(tenant.runningTurns)],
   ["QUEUED", (tenant) => shown(tenant.queuedTurns)],
   ["WEIGHT", (tenant) => String(tenant.weight)],
+  ["KEYS", (tenant) => String(tenant.apiKeysMax)],
   ["STORED", ({ storedBytes, storedMib }) => storedText(storedBytes, storedMib)],
   ["PAUSE", (tenant) => `${tenant.pauseHours} h`],
   ["RETENTION", (tenant) => (tenant.retentionDays === null ? "none" : `${tenant.retentionDays} d`)],

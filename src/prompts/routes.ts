@@ -8,12 +8,12 @@ import { createPrompt, deletePrompt, getPrompt, listPrompts, updatePrompt } from
 
 /** Prompts: `/v1/prompts`. */
 export function promptRoutes(ctx: Ctx) {
-  const params = pathIds({ promptId: Id("prompt") });
   return new Elysia({ prefix: "/v1/prompts" })
     .post(
       "",
       operation(ctx, {
         id: "prompts.create",
+        role: "editor",
         stores: "body",
         audit: "prompt.create",
         summary: "Create a prompt",
@@ -28,6 +28,7 @@ export function promptRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "prompts.list",
+        role: "reader",
         summary: "List prompts",
         query: PromptQuery,
         success: 200,
@@ -36,10 +37,17 @@ export function promptRoutes(ctx: Ctx) {
         handle: ({ sql, tenantId, query }) => listPrompts(sql, tenantId, query),
       }),
     )
+    .use(onePromptRoutes(ctx));
+}
+
+function onePromptRoutes(ctx: Ctx) {
+  const params = pathIds({ promptId: Id("prompt") });
+  return new Elysia()
     .get(
       "/:promptId",
       operation(ctx, {
         id: "prompts.get",
+        role: "reader",
         summary: "Get a prompt",
         params,
         success: 200,
@@ -52,6 +60,7 @@ export function promptRoutes(ctx: Ctx) {
       "/:promptId",
       operation(ctx, {
         id: "prompts.update",
+        role: "editor",
         stores: "body",
         audit: "prompt.update",
         summary: "Update a prompt",
@@ -71,6 +80,7 @@ export function promptRoutes(ctx: Ctx) {
       "/:promptId",
       operation(ctx, {
         id: "prompts.delete",
+        role: "editor",
         audit: "prompt.delete",
         summary: "Delete a prompt",
         params,

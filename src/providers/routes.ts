@@ -1,5 +1,6 @@
 import { Elysia } from "elysia";
 import { apiKeyFault } from "../kernel/api-key-fault.ts";
+import { withFragmentFor } from "../kernel/auth/roles.ts";
 import { type ProviderType, providerTypeOf } from "../kernel/config.ts";
 import type { Ctx } from "../kernel/context.ts";
 import type { AnySql } from "../kernel/database/client.ts";
@@ -43,6 +44,7 @@ function collectionRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "providers.list",
+        role: "reader",
         summary: "List providers",
         query: ProviderListQuery,
         success: 200,
@@ -58,6 +60,7 @@ function collectionRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "providers.create",
+        role: "editor",
         audit: "provider.create",
         summary: "Create a provider",
         body: ProviderCreate,
@@ -86,18 +89,21 @@ function recordRoutes(ctx: Ctx) {
       "/:id",
       operation(ctx, {
         id: "providers.get",
+        role: "reader",
         summary: "Read a provider",
         params,
         success: 200,
         response: ProviderResponse,
         errors: ["provider_not_found"],
-        handle: async ({ sql, tenantId, params: { id } }) => show(await findOrThrow(sql, tenantId, id)),
+        handle: async ({ sql, principal, tenantId, params: { id } }) =>
+          withFragmentFor(principal, show(await findOrThrow(sql, tenantId, id))),
       }),
     )
     .patch(
       "/:id",
       operation(ctx, {
         id: "providers.update",
+        role: "editor",
         audit: "provider.update",
         summary: "Rename a provider",
         params,
@@ -116,6 +122,7 @@ function recordRoutes(ctx: Ctx) {
       "/:id",
       operation(ctx, {
         id: "providers.delete",
+        role: "editor",
         audit: "provider.delete",
         summary: "Delete a provider",
         params,
@@ -134,6 +141,7 @@ function discoveryRoutes(ctx: Ctx) {
       "/:id/models",
       operation(ctx, {
         id: "providers.listModels",
+        role: "reader",
         summary: "List a provider's models",
         params,
         success: 200,
@@ -149,6 +157,7 @@ function discoveryRoutes(ctx: Ctx) {
       "/:id/thinking-levels",
       operation(ctx, {
         id: "providers.listThinkingLevels",
+        role: "reader",
         summary: "List a model's thinking levels",
         params,
         query: ThinkingLevelsQuery,

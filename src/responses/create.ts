@@ -32,7 +32,8 @@ export async function createResponse(ctx: Ctx, request: ResponseRequest): Promis
   const asked = readOptions(body);
   const items = itemsOfInput(body.input);
   const isStored = body.store ?? true;
-  const previous = isStored ? await findPrevious(ctx.sql, principal.tenant.id, body, items) : null;
+  const whose = { tenantId: principal.tenant.id, agentIds: principal.agentIds };
+  const previous = isStored ? await findPrevious(ctx.sql, whose, body, items) : null;
   if (!isStored && body.previous_response_id != null)
     throw invalid("/previous_response_id", "is not supported with store: false: send the whole input");
   await limitArguments(items);

@@ -12,13 +12,14 @@ export function modelRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "models.list",
+        role: "reader",
         protocolErrors: true,
         summary: "List the agents as models",
         description: "All agents of the tenant, most recently updated first, in the shape of OpenAI's list of models.",
         success: 200,
         response: ModelListResponse,
-        handle: async ({ sql, tenantId }) => {
-          const { rows } = await listAgents(sql, tenantId, {});
+        handle: async ({ sql, tenantId, principal }) => {
+          const { rows } = await listAgents(sql, tenantId, {}, principal.agentIds);
           return { object: "list", data: rows.map(showModel) };
         },
       }),
@@ -27,6 +28,7 @@ export function modelRoutes(ctx: Ctx) {
       "/:model",
       operation(ctx, {
         id: "models.get",
+        role: "reader",
         protocolErrors: true,
         summary: "Read an agent as a model",
         params: pathIds({ model: Id("agent") }),

@@ -1,3 +1,4 @@
+import { type AgentIds, reaches } from "../kernel/auth/agent-scope.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
 import { type IdOf, isId } from "../kernel/ids.ts";
@@ -24,7 +25,7 @@ export interface Previous {
  */
 export async function findPrevious(
   sql: AnySql,
-  tenantId: string,
+  { tenantId, agentIds }: { readonly tenantId: string; readonly agentIds: AgentIds },
   body: CreateBody,
   items: readonly InputItem[],
 ): Promise<Previous | null> {
@@ -37,7 +38,7 @@ export async function findPrevious(
     return previousOf(sql, body, { response, field: "/previous_response_id", itemsKnown });
   }
   const meant = await responseOfItems(sql, tenantId, known);
-  if (meant !== null && known !== null)
+  if (meant !== null && known !== null && reaches(agentIds, meant.agentId))
     return previousOf(sql, body, { response: meant, field: `/input/${known.index}/id`, itemsKnown: known.index + 1 });
   const outputs = lastOutputs(items);
   const waiting =

@@ -28,6 +28,7 @@ function createRoutes(streams: StreamContext) {
     "",
     operation(ctx, {
       id: "responses.create",
+      role: "runner",
       protocolErrors: true,
       audit: unaudited,
       streams: true,
@@ -56,6 +57,7 @@ function oneResponseRoutes({ ctx }: StreamContext) {
       "",
       operation(ctx, {
         id: "responses.get",
+        role: "reader",
         protocolErrors: true,
         summary: "Read a response",
         params: responsePath,
@@ -70,6 +72,7 @@ function oneResponseRoutes({ ctx }: StreamContext) {
       "/cancel",
       operation(ctx, {
         id: "responses.cancel",
+        role: "runner",
         protocolErrors: true,
         audit: unaudited,
         summary: "Cancel a response",
@@ -86,6 +89,7 @@ function oneResponseRoutes({ ctx }: StreamContext) {
       "",
       operation(ctx, {
         id: "responses.delete",
+        role: "runner",
         protocolErrors: true,
         audit: "response.delete",
         summary: "Delete a response",

@@ -28,6 +28,7 @@ export function libraryRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "skillLibrary.create",
+        role: "editor",
         stores: "body",
         audit: "skill.create",
         summary: "Add a skill to the library",
@@ -51,6 +52,7 @@ export function libraryRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "skillLibrary.list",
+        role: "reader",
         summary: "List the library",
         query: LibraryQuery,
         success: 200,
@@ -64,6 +66,7 @@ export function libraryRoutes(ctx: Ctx) {
       "/:skillId",
       operation(ctx, {
         id: "skillLibrary.get",
+        role: "reader",
         summary: "Get a skill of the library",
         params,
         success: 200,
@@ -82,6 +85,7 @@ function changeRoutes(ctx: Ctx) {
       "/:skillId",
       operation(ctx, {
         id: "skillLibrary.update",
+        role: "editor",
         stores: "body",
         audit: "skill.update",
         summary: "Replace a skill of the library, which stores its next version",
@@ -105,6 +109,7 @@ function changeRoutes(ctx: Ctx) {
       "/:skillId",
       operation(ctx, {
         id: "skillLibrary.delete",
+        role: "editor",
         audit: "skill.delete",
         summary: "Delete a skill of the library",
         params,

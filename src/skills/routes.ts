@@ -33,6 +33,7 @@ export function skillRoutes(ctx: Ctx) {
       "/:skillId/copies",
       operation(ctx, {
         id: "skills.copy",
+        role: "editor",
         stores: "body",
         audit: "skill.copy",
         summary: "Copy a skill to other agents",
@@ -61,6 +62,7 @@ function folderRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "skills.list",
+        role: "reader",
         summary: "List an agent's skills",
         params: ofAgent,
         query: SkillList,
@@ -75,6 +77,7 @@ function folderRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "skills.create",
+        role: "editor",
         stores: "body",
         audit: "skill.create",
         summary: "Create a skill from its SKILL.md",
@@ -93,6 +96,7 @@ function folderRoutes(ctx: Ctx) {
       "/upload",
       operation(ctx, {
         id: "skills.upload",
+        role: "editor",
         stores: "body",
         audit: "skill.create",
         summary: "Create a skill from an archive",
@@ -121,6 +125,7 @@ function oneRoutes(ctx: Ctx) {
       "/:skillId",
       operation(ctx, {
         id: "skills.get",
+        role: "reader",
         summary: "Get a skill",
         params: ofSkill,
         success: 200,
@@ -133,6 +138,7 @@ function oneRoutes(ctx: Ctx) {
       "/:skillId",
       operation(ctx, {
         id: "skills.delete",
+        role: "editor",
         audit: "skill.delete",
         summary: "Delete a skill",
         params: ofSkill,
@@ -150,6 +156,7 @@ function fileRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "skills.readFile",
+        role: "reader",
         summary: "Read a file of a skill",
         params: ofSkill,
         query: SkillFileQuery,
@@ -167,6 +174,7 @@ function fileRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "skills.writeFile",
+        role: "editor",
         stores: "body",
         audit: "skill.write_file",
         summary: "Create or replace a file of a skill",
@@ -194,6 +202,7 @@ function fileRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "skills.deleteFile",
+        role: "editor",
         audit: "skill.delete_file",
         summary: "Delete a file of a skill",
         params: ofSkill,

@@ -24,14 +24,16 @@ function recordRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "tasks.list",
+        role: "reader",
         summary: "List tasks",
         query: TaskListQuery,
         success: 200,
         response: TaskListResponse,
         errors: ["invalid_cursor"],
-        handle: ({ sql, tenantId, query }) => {
+        handle: ({ sql, tenantId, principal: { agentIds }, query }) => {
           const { agentId, userId, cursor } = query;
-          return listTasks(sql, tenantId, { agentId, userId, cursor, limit: readLimit(query.limit) }, showListedTask);
+          const filter = { agentId, agentIds, userId, cursor, limit: readLimit(query.limit) };
+          return listTasks(sql, tenantId, filter, showListedTask);
         },
       }),
     )
@@ -39,6 +41,7 @@ function recordRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "tasks.create",
+        role: "editor",
         stores: "body",
         audit: "task.create",
         summary: "Create a task, and with `submit` start a run of it",
@@ -67,6 +70,7 @@ function oneTaskRoutes(ctx: Ctx) {
       "/:taskId",
       operation(ctx, {
         id: "tasks.get",
+        role: "reader",
         summary: "Read a task",
         params: taskPath,
         success: 200,
@@ -79,6 +83,7 @@ function oneTaskRoutes(ctx: Ctx) {
       "/:taskId",
       operation(ctx, {
         id: "tasks.update",
+        role: "editor",
         stores: "body",
         audit: "task.update",
         summary: "Change a task",
@@ -99,6 +104,7 @@ function oneTaskRoutes(ctx: Ctx) {
       "/:taskId",
       operation(ctx, {
         id: "tasks.delete",
+        role: "editor",
         audit: "task.delete",
         summary: "Delete a task; its runs and their sessions stay",
         params: taskPath,

@@ -24,6 +24,7 @@ function collectionRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "taskRuns.list",
+        role: "reader",
         summary: "List a task's runs",
         params: taskPath,
         query: RunListQuery,
@@ -41,6 +42,7 @@ function collectionRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "taskRuns.start",
+        role: "runner",
         stores: "body",
         audit: unaudited,
         summary: "Start a run",
@@ -64,6 +66,7 @@ function recordRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "taskRuns.get",
+        role: "reader",
         summary: "Read a run",
         params: runPath,
         success: 200,
@@ -79,6 +82,7 @@ function recordRoutes(ctx: Ctx) {
       "/messages",
       operation(ctx, {
         id: "taskRuns.listMessages",
+        role: "reader",
         summary: "Read a run's transcript and how far the run is",
         params: runPath,
         query: MessagesQuery,
@@ -98,6 +102,7 @@ function recordRoutes(ctx: Ctx) {
       "/cancel",
       operation(ctx, {
         id: "taskRuns.cancel",
+        role: "runner",
         audit: unaudited,
         summary: "Cancel a run",
         params: runPath,

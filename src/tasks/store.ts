@@ -1,3 +1,4 @@
+import { type AgentIds, andOf } from "../kernel/auth/agent-scope.ts";
 import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
 import { olderThan, placeInTime, type TimePlace } from "../kernel/database/keyset.ts";
 import { tx } from "../kernel/database/transaction.ts";
@@ -71,6 +72,8 @@ export async function lockTask(inner: Tx, tenantId: string, id: string): Promise
 
 export interface TaskFilter {
   readonly agentId: IdOf<"agent"> | undefined;
+  /** Null: of all agents. */
+  readonly agentIds: AgentIds;
   /** Undefined: all; the empty string: the tenant's own. */
   readonly userId: string | undefined;
   readonly cursor: string | undefined;
@@ -81,14 +84,14 @@ export interface TaskFilter {
 export async function listTasks<T>(
   sql: AnySql,
   tenantId: string,
-  { agentId, userId, cursor, limit }: TaskFilter,
+  { agentId, agentIds, userId, cursor, limit }: TaskFilter,
   show: (task: TaskRow) => T,
 ): Promise<Page<T>> {
   const list = `tasks:${agentId ?? "*"}:${userId ?? "*"}`;
   const place = readTimeCursor(list, cursor);
   const rows = await sql<(TaskRow & TimePlace)[]>`
     ${visibleTasks(sql)} and t.tenant_id = ${tenantId}
-      ${agentId === undefined ? sql`` : sql`and t.agent_id = ${agentId}`}
+      ${agentId === undefined ? sql`` : sql`and t.agent_id = ${agentId}`} ${andOf(sql, sql`t.agent_id`, agentIds)}
       ${userId === undefined ? sql`` : sql`and t.user_id = ${userId}`} ${olderThan(sql, place, "t.updated_at", "t.id")}
     order by t.updated_at desc, t.id desc limit ${limit + 1}`;
   return timePage(list, rows, limit, show);

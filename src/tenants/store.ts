@@ -8,6 +8,8 @@ import { type IdOf, newId } from "../kernel/ids.ts";
 
 /** The largest number of the columns of type `integer`. */
 export const integerMax = 2_147_483_647;
+/** API keys that an operator may let a tenant have at once. */
+export const apiKeysMaxMax = 1_000;
 /** A tenant counts at most so much beside others. */
 export const weightMax = 100;
 
@@ -36,6 +38,8 @@ export interface TenantRecord {
   readonly weight: number;
   /** Mebibytes that it may store; null is unlimited. */
   readonly storedMib: number | null;
+  /** API keys that it may have at once. */
+  readonly apiKeysMax: number;
   /** What it stores, in bytes. */
   readonly storedBytes: number;
   readonly createdAt: string;
@@ -55,6 +59,7 @@ export interface TenantChange {
   readonly queuedTurns?: number | null;
   readonly weight?: number;
   readonly storedMib?: number | null;
+  readonly apiKeysMax?: number;
   readonly form?: Form;
 }
 
@@ -91,7 +96,7 @@ export async function listTenants(sql: AnySql): Promise<TenantRecord[]> {
   const rows = await sql<(Omit<TenantRecord, "createdAt"> & { createdAt: Date })[]>`
     select id as tenant_id, name, form, case when deleting_at is null then 'active' else 'deleting' end as status,
       subscription, usage_credit, quota_turns_per_day,
-      rate_limit, monetization, pause_hours, retention_days, running_turns, queued_turns, weight, stored_mib,
+      rate_limit, monetization, pause_hours, retention_days, running_turns, queued_turns, weight, stored_mib, api_keys_max,
       coalesce(stored_bytes, 0) as stored_bytes, created_at
     from tenants where deleted_at is null order by created_at, id`;
   const tenants: TenantRecord[] = [];
@@ -123,6 +128,7 @@ export function changeTenant(sql: AnySql, tenantId: string, change: TenantChange
     ...(change.queuedTurns !== undefined && { queued_turns: change.queuedTurns }),
     ...(change.weight !== undefined && { weight: change.weight }),
     ...(change.storedMib !== undefined && { stored_mib: change.storedMib }),
+    ...(change.apiKeysMax !== undefined && { api_keys_max: change.apiKeysMax }),
     ...(change.pauseHours !== undefined && { pause_hours: change.pauseHours }),
     ...(change.retentionDays !== undefined && { retention_days: change.retentionDays }),
     ...(change.form !== undefined && { form: change.form }),

@@ -1,4 +1,5 @@
 import type postgres from "postgres";
+import { andOf } from "../kernel/auth/agent-scope.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import type { UsageQuestion } from "./query.ts";
 
@@ -33,11 +34,11 @@ function rows(sql: AnySql, where: postgres.Fragment): postgres.Fragment {
 export function conditions(
   sql: AnySql,
   tenantId: string,
-  { from, to, agentId, sessionId, userId }: UsageQuestion,
+  { from, to, agentId, agentIds, sessionId, userId }: UsageQuestion,
 ): postgres.Fragment {
   return sql`
     tenant_id = ${tenantId} and day between ${from}::date and ${to}::date
-      ${agentId === undefined ? sql`` : sql`and agent_id = ${agentId}`}
+      ${agentId === undefined ? sql`` : sql`and agent_id = ${agentId}`} ${andOf(sql, sql`agent_id`, agentIds)}
       ${sessionId === undefined ? sql`` : sql`and session_id = ${sessionId}`}
       ${userId === undefined ? sql`` : sql`and user_id = ${userId}`}`;
 }

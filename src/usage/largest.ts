@@ -48,7 +48,8 @@ export async function largestSessions(
 ): Promise<(SessionRow & TotalRow)[]> {
   const totals = await readTotals(sql, tenantId, question);
   if (totals === null) return [];
-  const isFiltered = question.agentId !== undefined || question.userId !== undefined;
+  const isFiltered =
+    question.agentId !== undefined || (question.agentIds ?? null) !== null || question.userId !== undefined;
   const turnsMax = isFiltered ? reach.filteredTurnsMax : reach.turnsMax;
   if (question.sessionId !== undefined || totals.totalTurns <= turnsMax) return readAll(sql, tenantId, question);
   return tx(sql, async (inner) => {

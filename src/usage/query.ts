@@ -1,4 +1,5 @@
 import type { Static } from "@sinclair/typebox";
+import type { AgentIds } from "../kernel/auth/agent-scope.ts";
 import { invalid } from "../kernel/errors.ts";
 import { readLimit } from "../kernel/http/page.ts";
 import { type UsageGroup, type UsageQuery, usageRangeDaysDefault, usageRangeDaysMax } from "./schema.ts";
@@ -9,6 +10,8 @@ export interface UsageQuestion {
   readonly from: string;
   readonly to: string;
   readonly agentId: string | undefined;
+  /** Left out or null: of all agents. */
+  readonly agentIds?: AgentIds;
   /** Empty: stateless turns. */
   readonly sessionId: string | undefined;
   /** Empty: turns without an end user. */
@@ -24,10 +27,11 @@ const dayMs = 24 * 60 * 60 * 1000;
  * Returns the usage query of a request's fields (`GET /v1/usage`). Throws 400
  * `validation_failed` with the field's name as path; the operation sets the cause.
  */
-export function readUsageQuery(query: Static<typeof UsageQuery>, now: Date): UsageQuestion {
+export function readUsageQuery(query: Static<typeof UsageQuery>, now: Date, agentIds: AgentIds = null): UsageQuestion {
   return {
     ...readRange(query.from, query.to, now),
     agentId: query.agentId,
+    agentIds,
     sessionId: query.sessionId,
     userId: query.userId,
     groupBy: query.groupBy ?? "day",

@@ -15,13 +15,14 @@ export function usageRoutes(ctx: Ctx) {
       "/v1/usage",
       operation(ctx, {
         id: "usage.get",
+        role: "reader",
         summary: "Read the tenant's usage",
         query: UsageQuery,
         success: 200,
         response: UsageResponse,
         invalidAs: "usage_query_invalid",
-        handle: ({ tenantId, query, request }) => {
-          const question = readUsageQuery(query, new Date());
+        handle: ({ tenantId, principal, query, request }) => {
+          const question = readUsageQuery(query, new Date(), principal.agentIds);
           return readReport(ctx, request, tenantId, (sql) => readUsage(sql, tenantId, question));
         },
       }),
@@ -30,6 +31,7 @@ export function usageRoutes(ctx: Ctx) {
       "/v1/agents/:agentId/usage",
       operation(ctx, {
         id: "usage.getByAgent",
+        role: "reader",
         summary: "Read an agent's usage",
         params: pathIds({ agentId: Id("agent") }),
         query: AgentUsageQuery,

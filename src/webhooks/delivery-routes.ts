@@ -20,6 +20,7 @@ export function webhookDeliveryRoutes(ctx: Ctx) {
       "/test",
       operation(ctx, {
         id: "webhooks.test",
+        role: "editor",
         audit: "webhook.test",
         summary: "Send a test event to a webhook",
         description:
@@ -43,6 +44,7 @@ export function webhookDeliveryRoutes(ctx: Ctx) {
       "/deliveries",
       operation(ctx, {
         id: "webhookDeliveries.list",
+        role: "reader",
         summary: "List a webhook's deliveries, newest first",
         params,
         query: WebhookDeliveryQuery,
@@ -59,6 +61,7 @@ export function webhookDeliveryRoutes(ctx: Ctx) {
       "/deliveries/:deliveryId/retry",
       operation(ctx, {
         id: "webhookDeliveries.retry",
+        role: "editor",
         audit: "webhook_delivery.retry",
         summary: "Send a delivery again",
         description: "Whatever became of it, it is sent again with the same id, and retried for 72 hours from now on.",

@@ -13,6 +13,7 @@ const webhook = {
   events: example(Type.Array(OneOf(...webhookEventTypes)), ["turn.ended"]),
   description: example(Text, "Support desk"),
   enabled: example(Type.Boolean(), true),
+  agentIds: example(Nullable(Type.Array(Id("agent"))), null),
   disabledReason: example(Nullable(Failure), null),
   failingSince: example(MomentOrNull, null),
   previousSecretExpiresAt: example(MomentOrNull, null),

@@ -32,19 +32,21 @@ function collectionRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "webhooks.list",
+        role: "reader",
         summary: "List webhooks, newest first",
         query: WebhookListQuery,
         success: 200,
         response: WebhookListResponse,
         errors: ["invalid_cursor"],
-        handle: ({ sql, tenantId, query: { cursor, limit } }) =>
-          listWebhooks(sql, tenantId, { cursor, limit: readLimit(limit) }),
+        handle: ({ sql, principal: { agentIds }, tenantId, query: { cursor, limit } }) =>
+          listWebhooks(sql, tenantId, { agentIds, cursor, limit: readLimit(limit) }),
       }),
     )
     .post(
       "",
       operation(ctx, {
         id: "webhooks.create",
+        role: "editor",
         audit: "webhook.create",
         summary: "Create a webhook",
         description: "`secret` signs what is sent, by Standard Webhooks. It is shown here and never again.",
@@ -52,13 +54,15 @@ function collectionRoutes(ctx: Ctx) {
         success: 201,
         response: WebhookWithSecretResponse,
         errors: ["webhook_limit_reached"],
-        handle: async ({ commit, tenantId, body }) => {
+        handle: async ({ commit, principal, tenantId, body }) => {
           const { url, events, description = "", enabled = true } = body;
           checkTenantUrl("/url", url, ctx.config.allowPrivateNetwork);
           const id = newId("webhook");
           const secret = newWebhookSecret();
           const sealedSecret = ctx.sealer.seal(secret, id);
-          const made = { id, tenantId, url, events, description, enabled, sealedSecret };
+          // It is told of no agent that its maker does not reach.
+          const agentIds = principal.agentIds === null ? null : [...principal.agentIds];
+          const made = { id, tenantId, url, events, description, enabled, agentIds, sealedSecret };
           return commit(async (inner) => ({ ...showWebhook(await insertWebhook(inner, made)), secret }));
         },
       }),
@@ -71,6 +75,7 @@ function recordRoutes(ctx: Ctx) {
       "/:id",
       operation(ctx, {
         id: "webhooks.get",
+        role: "reader",
         summary: "Read a webhook",
         params,
         success: 200,
@@ -83,6 +88,7 @@ function recordRoutes(ctx: Ctx) {
       "/:id",
       operation(ctx, {
         id: "webhooks.update",
+        role: "editor",
         audit: "webhook.update",
         summary: "Change a webhook",
         params,
@@ -104,6 +110,7 @@ function recordRoutes(ctx: Ctx) {
       "/:id",
       operation(ctx, {
         id: "webhooks.delete",
+        role: "editor",
         audit: "webhook.delete",
         summary: "Delete a webhook with its deliveries",
         params,
@@ -116,6 +123,7 @@ function recordRoutes(ctx: Ctx) {
       "/:id/rotate-secret",
       operation(ctx, {
         id: "webhooks.rotateSecret",
+        role: "editor",
         audit: "webhook.rotate_secret",
         summary: "Replace a webhook's secret",
         description:

@@ -1,3 +1,4 @@
+import { type AgentIds, andWithin } from "../kernel/auth/agent-scope.ts";
 import type { AnySql, Tx } from "../kernel/database/client.ts";
 import { olderThan, placeInTime, type TimePlace } from "../kernel/database/keyset.ts";
 import { ApiError } from "../kernel/errors.ts";
@@ -14,6 +15,8 @@ export interface WebhookRow {
   readonly events: WebhookEventType[];
   readonly description: string;
   readonly enabled: boolean;
+  /** It is told of these agents only; null: of all. */
+  readonly agentIds: IdOf<"agent">[] | null;
   readonly disabledReason: { readonly code: string; readonly message: string } | null;
   readonly sealedSecret: Uint8Array;
   /** Null once its time is over. */
@@ -26,7 +29,7 @@ export interface WebhookRow {
 
 /** Returns the columns of a `WebhookRow`. */
 function webhookColumns(sql: AnySql) {
-  return sql`id, tenant_id, url, events, description, enabled, disabled_reason, sealed_secret,
+  return sql`id, tenant_id, url, events, description, enabled, agent_ids, disabled_reason, sealed_secret,
     case when previous_secret_until > now() then sealed_previous_secret end as sealed_previous_secret,
     case when previous_secret_until > now() then previous_secret_until end as previous_secret_until,
     failing_since, created_at, updated_at`;
@@ -35,7 +38,7 @@ function webhookColumns(sql: AnySql) {
 /** A new webhook; its id is chosen before, because the secret is sealed under it. */
 export type NewWebhook = Pick<
   WebhookRow,
-  "id" | "tenantId" | "url" | "events" | "description" | "enabled" | "sealedSecret"
+  "id" | "tenantId" | "url" | "events" | "description" | "enabled" | "agentIds" | "sealedSecret"
 >;
 
 /** Stores a webhook. Throws 400 `webhook_limit_reached`. */
@@ -46,9 +49,9 @@ export async function insertWebhook(inner: Tx, made: NewWebhook): Promise<Webhoo
     select count(*)::int as total from webhooks where tenant_id = ${made.tenantId}`;
   if ((count?.total ?? 0) >= webhooksPerTenantMax) throw new ApiError("webhook_limit_reached");
   const [row] = await inner<WebhookRow[]>`
-    insert into webhooks (id, tenant_id, url, events, description, enabled, sealed_secret)
+    insert into webhooks (id, tenant_id, url, events, description, enabled, agent_ids, sealed_secret)
     values (${made.id}, ${made.tenantId}, ${made.url}, ${made.events}, ${made.description}, ${made.enabled},
-      ${made.sealedSecret})
+      ${made.agentIds}, ${made.sealedSecret})
     returning ${webhookColumns(inner)}`;
   return row as WebhookRow;
 }
@@ -57,12 +60,16 @@ export async function insertWebhook(inner: Tx, made: NewWebhook): Promise<Webhoo
 export async function listWebhooks(
   sql: AnySql,
   tenantId: string,
-  { cursor, limit }: { readonly cursor: string | undefined; readonly limit: number },
+  {
+    agentIds,
+    cursor,
+    limit,
+  }: { readonly agentIds: AgentIds; readonly cursor: string | undefined; readonly limit: number },
 ): Promise<Page<WebhookShown>> {
   const place = readTimeCursor("webhooks", cursor);
   const rows = await sql<(WebhookRow & TimePlace)[]>`
     select ${webhookColumns(sql)}, ${placeInTime(sql, "created_at")} from webhooks
-    where tenant_id = ${tenantId} ${olderThan(sql, place, "created_at", "id")}
+    where tenant_id = ${tenantId} ${andWithin(sql, sql`agent_ids`, agentIds)} ${olderThan(sql, place, "created_at", "id")}
     order by created_at desc, id desc limit ${limit + 1}`;
   return timePage("webhooks", rows, limit, showWebhook);
 }
@@ -126,13 +133,14 @@ export type WebhookShown = ReturnType<typeof showWebhook>;
 
 /** Returns a row in the interface's form. */
 export function showWebhook(row: WebhookRow) {
-  const { id, url, events, description, enabled, disabledReason } = row;
+  const { id, url, events, description, enabled, agentIds, disabledReason } = row;
   return {
     id,
     url,
     events,
     description,
     enabled,
+    agentIds,
     disabledReason,
     failingSince: row.failingSince?.toISOString() ?? null,
     previousSecretExpiresAt: row.previousSecretUntil?.toISOString() ?? null,

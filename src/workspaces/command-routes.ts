@@ -35,6 +35,7 @@ export function commandRoutes(ctx: Ctx) {
       operation(ctx, {
         ...shared,
         id: "workspaces.runCommand",
+        role: "editor",
         summary: "Run a command in a workspace",
         params: pathIds({ workspaceId: Id("workspace") }),
         onlyForm: "b",
@@ -46,6 +47,7 @@ export function commandRoutes(ctx: Ctx) {
       operation(ctx, {
         ...shared,
         id: "sandboxes.runCommand",
+        role: "editor",
         summary: "Run a command in a sandbox",
         params: pathIds({ sandboxId: SandboxId }),
         onlyForm: "a",

@@ -54,7 +54,10 @@ const sandboxChange: FormChange = {
   down: (fields) => (typeof fields.id === "string" ? { ...fields, id: sandboxIdOf(fields.id) } : { ...fields }),
 };
 
-type ListInput = Pick<Input<typeof workspacePath, typeof WorkspaceList, typeof workspacePath>, "sql" | "tenantId"> & {
+type ListInput = Pick<
+  Input<typeof workspacePath, typeof WorkspaceList, typeof workspacePath>,
+  "sql" | "principal" | "tenantId"
+> & {
   readonly query: Static<typeof WorkspaceList>;
 };
 
@@ -63,9 +66,9 @@ function shownBy({ config }: Ctx) {
   return (workspace: Workspace) => ({ ...workspace, runtime: config.sandbox.runtime });
 }
 
-async function listPage(ctx: Ctx, { sql, tenantId, query }: ListInput) {
+async function listPage(ctx: Ctx, { sql, tenantId, principal: { agentIds }, query }: ListInput) {
   const { userId, cursor, limit } = query;
-  const page = await listWorkspaces(sql, { tenantId, userId, cursor, limit: readLimit(limit) });
+  const page = await listWorkspaces(sql, { tenantId, userId, agentIds, cursor, limit: readLimit(limit) });
   return { ...page, data: page.data.map(shownBy(ctx)) };
 }
 
@@ -95,6 +98,7 @@ function recordRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "workspaces.create",
+        role: "editor",
         stores: "body",
         audit: "workspace.create",
         summary: "Create a workspace",
@@ -111,6 +115,7 @@ function recordRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "workspaces.list",
+        role: "reader",
         summary: "List workspaces",
         query: WorkspaceList,
         success: 200,
@@ -120,10 +125,16 @@ function recordRoutes(ctx: Ctx) {
         handle: (input) => listPage(ctx, input),
       }),
     )
+    .use(oneWorkspaceRoutes(ctx));
+}
+
+function oneWorkspaceRoutes(ctx: Ctx) {
+  return new Elysia()
     .get(
       "/:workspaceId",
       operation(ctx, {
         id: "workspaces.get",
+        role: "reader",
         summary: "Get a workspace",
         params: workspacePath,
         success: 200,
@@ -138,6 +149,7 @@ function recordRoutes(ctx: Ctx) {
       "/:workspaceId",
       operation(ctx, {
         id: "workspaces.update",
+        role: "editor",
         stores: "body",
         audit: "workspace.update",
         summary: "Update a workspace",
@@ -154,6 +166,7 @@ function recordRoutes(ctx: Ctx) {
       "/:workspaceId",
       operation(ctx, {
         id: "workspaces.delete",
+        role: "editor",
         audit: "workspace.delete",
         summary: "Delete a workspace",
         params: workspacePath,
@@ -176,6 +189,7 @@ function sandboxRoutes(ctx: Ctx) {
       operation(ctx, {
         ...storing,
         id: "sandboxes.create",
+        role: "editor",
         audit: "sandbox.create",
         summary: "Create a sandbox",
         body: WorkspaceCreate,
@@ -195,6 +209,7 @@ function sandboxRoutes(ctx: Ctx) {
       operation(ctx, {
         ...shared,
         id: "sandboxes.list",
+        role: "reader",
         summary: "List sandboxes",
         query: WorkspaceList,
         success: 200,
@@ -203,11 +218,17 @@ function sandboxRoutes(ctx: Ctx) {
         handle: (input) => listPage(ctx, input),
       }),
     )
+    .use(oneSandboxRoutes(ctx));
+}
+
+function oneSandboxRoutes(ctx: Ctx) {
+  return new Elysia()
     .get(
       "/:sandboxId",
       operation(ctx, {
         ...shared,
         id: "sandboxes.get",
+        role: "reader",
         summary: "Get a sandbox",
         params: sandboxPath,
         success: 200,
@@ -222,6 +243,7 @@ function sandboxRoutes(ctx: Ctx) {
       operation(ctx, {
         ...storing,
         id: "sandboxes.update",
+        role: "editor",
         audit: "sandbox.update",
         summary: "Update a sandbox",
         params: sandboxPath,
@@ -237,6 +259,7 @@ function sandboxRoutes(ctx: Ctx) {
       operation(ctx, {
         ...shared,
         id: "sandboxes.delete",
+        role: "editor",
         audit: "sandbox.delete",
         summary: "Delete a sandbox",
         params: sandboxPath,
@@ -255,6 +278,7 @@ function fileRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "workspaces.getFiles",
+        role: "reader",
         summary: "List a workspace's files, or read one",
         params: workspacePath,
         query: FileOrListQuery,
@@ -277,6 +301,7 @@ function fileRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "workspaces.writeFile",
+        role: "editor",
         stores: "own",
         audit: "workspace.write_file",
         summary: "Create or replace a workspace's file",
@@ -305,6 +330,7 @@ function fileRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "workspaces.deleteFile",
+        role: "editor",
         audit: "workspace.delete_file",
         summary: "Delete a workspace's file",
         params: workspacePath,

@@ -1,4 +1,5 @@
 import type { Static } from "@sinclair/typebox";
+import { type AgentIds, andSharedWith } from "../kernel/auth/agent-scope.ts";
 import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
 import { olderThan, placeInTime, type TimePlace } from "../kernel/database/keyset.ts";
 import { tx } from "../kernel/database/transaction.ts";
@@ -58,19 +59,21 @@ export interface WorkspaceListFilter {
   readonly tenantId: string;
   /** Undefined: all; the empty string: the tenant's own. */
   readonly userId: string | undefined;
+  /** Null: all; else those that do not serve other agents alone. */
+  readonly agentIds: AgentIds;
   readonly cursor: string | undefined;
   readonly limit: number;
 }
 
 /** Returns a page of a tenant's workspaces, newest first, including those that are being deleted. */
 export async function listWorkspaces(sql: AnySql, filter: WorkspaceListFilter): Promise<Page<Workspace>> {
-  const { tenantId, userId, cursor, limit } = filter;
+  const { tenantId, userId, agentIds, cursor, limit } = filter;
   const list = `workspaces:${userId ?? "*"}`;
   const place = readTimeCursor(list, cursor);
   const rows = await sql<(WorkspaceRow & TimePlace)[]>`
     select *, ${placeInTime(sql, "created_at")} from workspaces
     where tenant_id = ${tenantId} ${userId === undefined ? sql`` : sql`and user_id = ${userId}`}
-      ${olderThan(sql, place, "created_at", "id")}
+      ${andSharedWith(sql, sql`workspaces.id`, agentIds)} ${olderThan(sql, place, "created_at", "id")}
     order by created_at desc, id desc limit ${limit + 1}`;
   return timePage(list, rows, limit, showWorkspace);
 }

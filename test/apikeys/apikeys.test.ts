@@ -18,6 +18,9 @@ describe("POST /v1/apikeys", () => {
       keyFragment: made.body.token.slice(-4),
       createdAt: expect.any(String),
       expiresAt: null,
+      role: "admin",
+      agentIds: null,
+      lastUsedAt: null,
     });
     const listed = await t.call("GET", "/v1/apikeys", { token: made.body.token });
     expect(listed.status).toBe(200);

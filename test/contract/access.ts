@@ -21,7 +21,7 @@ export const access: readonly Contract[] = [
     body: "json",
     required: ["name"],
     key: "response",
-    errors: ["400 invalid_request"],
+    errors: ["400 invalid_request", "404 not_found"],
     limits: [characters("/name", 1, 80), cap("keys per tenant", 5, "400 invalid_request")],
   },
   {

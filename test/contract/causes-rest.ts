@@ -27,6 +27,7 @@ async function fill(s: Scene, table: string, id: string, prefix: string, count: 
 
 const keysAndProviders: readonly Cause[] = [
   changed(["POST /v1/apikeys"], "400 invalid_request", () => ({ body: { expiresAt: "2020-01-01T00:00:00Z" } })),
+  changed(["POST /v1/apikeys"], "404 not_found", () => ({ body: { agentIds: [missing("ag")] } })),
   changed(["POST /v1/client-tokens"], "404 not_found", () => ({ body: { agentId: missing("ag") } })),
   {
     ops: ["POST /v1/client-tokens"],

@@ -1,4 +1,5 @@
 import type { Form } from "../../src/kernel/errors.ts";
+import { ladder, leastRoleOf } from "./roles.ts";
 
 /**
  * One operation of the interface as the documents describe it. The table is data:
@@ -112,6 +113,9 @@ export const sharedErrors = {
 /** What an operation is to a client token that is not good for it. */
 export const clientRefused = "403 invalid_request";
 
+/** What an operation is to a role below the least one that may do it. */
+export const roleRefused = "403 forbidden";
+
 const invalid = "400 validation_failed | 400 invalid_request";
 export const invalidRow = ({ plainInvalid }: Contract): string => (plainInvalid ? "400 invalid_request" : invalid);
 const tooLarge = "413 payload_too_large";
@@ -130,6 +134,7 @@ export function errorsOf(contract: Contract): string[] {
     ...Object.values(sharedErrors),
     invalidRow(contract),
     ...(client === true ? [] : [clientRefused]),
+    ...(leastRoleOf(contract.op) === ladder[0] ? [] : [roleRefused]),
     ...(body === "json" ? [tooLarge] : []),
     ...(stores === true ? [storedTooMuch] : []),
     ...(body === undefined ? [] : [encoded]),

@@ -21,6 +21,7 @@ import {
   errorsOf,
   invalidRow,
   pathOf,
+  roleRefused,
   sharedErrors,
   spelled,
   storedTooMuch,
@@ -116,6 +117,11 @@ describe("every operation returns", () => {
     const { token } = await makeClientToken(s.t, { agentId: await s.theAgent() });
     const others = operations.filter(({ client }) => client !== true);
     await everywhere(clientRefused, s.t, { token }, others);
+  });
+
+  test(`${roleRefused} to a reader, but for what reads`, async () => {
+    const { token } = await s.parley.apiKeys.create({ name: "a reader", role: "reader" });
+    await everywhere(roleRefused, s.t, { token });
   });
 
   test(sharedErrors.internal, async () => {

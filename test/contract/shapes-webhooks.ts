@@ -8,6 +8,7 @@ const webhook = {
   events: `[${events}]`,
   description: "text",
   enabled: "bool",
+  agentIds: "[ag_]?",
   disabledReason: "#CopyError?",
   failingSince: "time?",
   previousSecretExpiresAt: "time?",

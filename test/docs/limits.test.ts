@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { agentsPerTenantMax } from "../../src/agents/schema.ts";
-import { apiKeysPerTenantMax } from "../../src/apikeys/schema.ts";
+import { agentsPerKeyMax } from "../../src/apikeys/schema.ts";
 import {
   chatConnectionsPerTenantMax,
   chatTextCharactersMax,
@@ -53,6 +53,7 @@ import {
   skillsPerAgentMax,
 } from "../../src/skills/schema.ts";
 import { tasksPerTenantMax } from "../../src/tasks/schema.ts";
+import { apiKeysMaxMax } from "../../src/tenants/store.ts";
 import { usageRangeDaysMax } from "../../src/usage/schema.ts";
 import * as webhooks from "../../src/webhooks/schema.ts";
 import * as sandboxes from "../../src/workspaces/bubblewrap/limits.ts";
@@ -67,7 +68,7 @@ const constantsByRow: Readonly<Record<string, Readonly<Record<string, number>>>>
   prompts: { promptsPerTenantMax },
   memories: { memoriesPerAgentMax, memoryTextBytesMax },
   "skills of an agent": { skillsPerAgentMax, archiveBytesMax, filesPerSkillMax, skillBytesMax },
-  "API keys": { apiKeysPerTenantMax },
+  "API keys": { apiKeysDefault: shared.apiKeysDefault, apiKeysMaxMax, agentsPerKeyMax },
   "client tokens": {
     clientTokensPerTenantMax,
     tokenSecondsMin,

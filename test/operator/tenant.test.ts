@@ -106,6 +106,9 @@ describe("a command that cannot be run", () => {
       ["--weight", "0"],
       ["--weight", "101"],
       ["--weight", "none"],
+      ["--api-keys", "0"],
+      ["--api-keys", "1001"],
+      ["--api-keys", "none"],
       ["--form"],
     ];
     for (const value of values) {
@@ -252,6 +255,8 @@ describe("tenant set", () => {
       "none",
       "--weight",
       "100",
+      "--api-keys",
+      "7",
     ];
     await tenant("set", "--tenant", t.id, ...flags, "--form", "a");
     expect(statusAndCode(await takeTurn(t, agentId))).toEqual([402, "usage_credit_required"]);
@@ -272,6 +277,7 @@ describe("tenant set", () => {
       runningTurns: 3,
       queuedTurns: null,
       weight: 100,
+      apiKeysMax: 7,
       storedMib: null,
       storedBytes: expect.any(Number),
       createdAt: expect.any(String),

@@ -25,6 +25,7 @@ describe("POST /v1/webhooks", () => {
       ...body,
       description: "",
       enabled: true,
+      agentIds: null,
       disabledReason: null,
       failingSince: null,
       previousSecretExpiresAt: null,

@@ -113,11 +113,16 @@ export interface ApiKey {
   keyFragment: string;
   createdAt: string;
   expiresAt: string | null;
+  role: "reader" | "approver" | "runner" | "editor" | "admin";
+  agentIds: Array<string> | null;
+  lastUsedAt: string | null;
 }
 
 export interface ApiKeyCreate {
   name: string;
   expiresAt?: string | null;
+  role?: "reader" | "approver" | "runner" | "editor" | "admin";
+  agentIds?: Array<string> | null;
 }
 
 export interface ApiKeyCreated {
@@ -356,7 +361,7 @@ export interface ErrorResponse {
     message: string;
     type?: string;
     param?: string | null;
-    details?: { issues?: Array<{ path: string; message: string }> };
+    details?: { role?: string; needs?: string; issues?: Array<{ path: string; message: string }> };
     requestId: string;
   };
 }
@@ -1659,6 +1664,7 @@ export interface Webhook {
   >;
   description: string;
   enabled: boolean;
+  agentIds: Array<string> | null;
   disabledReason: Failure | null;
   failingSince: string | null;
   previousSecretExpiresAt: string | null;
@@ -1742,6 +1748,7 @@ export interface WebhookWithSecret {
   >;
   description: string;
   enabled: boolean;
+  agentIds: Array<string> | null;
   disabledReason: Failure | null;
   failingSince: string | null;
   previousSecretExpiresAt: string | null;

@@ -12,6 +12,8 @@ export interface AuditEntry {
   readonly actor: AuditActor;
   readonly action: AuditAction;
   readonly resourceId: string | null;
+  /** The agent that it is about, for who sees only some; left out where it is about none. */
+  readonly agentId?: string | null;
   /** The request that asked for it; null when none did. */
   readonly requestId: string | null;
   /** The names of the fields that changed, never their values. */
@@ -20,9 +22,9 @@ export interface AuditEntry {
 
 /** Writes down what the caller's transaction does: it stays if and only if the change does. */
 export async function recordAudit(inner: Tx, entry: AuditEntry): Promise<void> {
-  const { tenantId, actor, action, resourceId, requestId, changes } = entry;
+  const { tenantId, actor, action, resourceId, agentId = null, requestId, changes } = entry;
   await inner`
-    insert into audit_events (id, tenant_id, actor_type, actor_id, action, resource_id, request_id, changes)
-    values (${newId("auditEvent")}, ${tenantId}, ${actor.type}, ${actor.id}, ${action}, ${resourceId}, ${requestId},
+    insert into audit_events (id, tenant_id, actor_type, actor_id, action, resource_id, agent_id, request_id, changes)
+    values (${newId("auditEvent")}, ${tenantId}, ${actor.type}, ${actor.id}, ${action}, ${resourceId}, ${agentId}, ${requestId},
       ${changes as string[]})`;
 }

@@ -11,14 +11,17 @@ import type { ClientAbility, ClientScope } from "./client-scope.ts";
 import { type DashboardJwtConfig, jwtVerifier } from "./dashboard-jwt.ts";
 import type { Proof } from "./proof.ts";
 import { type RecalledKey, RecalledKeys } from "./recalled-keys.ts";
+import { type AccessRole, isRole, type Permission, roleDefault } from "./roles.ts";
 import { readTenantRow, showTenant, type Tenant, type TenantRow } from "./tenant.ts";
 
 /** Who sent a request. */
-export interface Principal {
+export interface Principal extends Permission {
   readonly tenant: Tenant;
   readonly kind: "api_key" | "client_token" | "dashboard" | "tenant";
   /** The digest of the API key, in hexadecimal digits; null for every other credential. */
   readonly key: string | null;
+  /** The API key's id; null for every other credential. */
+  readonly keyId: IdOf<"apiKey"> | null;
   /** Once it is `known` it stays so. */
   proof: Proof;
   /** The dashboard user, when the token names one. */
@@ -40,7 +43,10 @@ export function tenantPrincipal(tenant: Tenant): Principal {
     tenant,
     kind: "tenant",
     key: null,
+    keyId: null,
     proof: "known",
+    role: roleDefault,
+    agentIds: null,
     authUserId: null,
     client: null,
     actor: systemActor,
@@ -77,6 +83,8 @@ const tokenPattern = patternOf(keyPrefix);
 const clientTokenPattern = patternOf(clientTokenPrefix);
 interface KeyOwnerRow extends TenantRow {
   keyId: IdOf<"apiKey">;
+  role: AccessRole;
+  agentIds: IdOf<"agent">[] | null;
   digest: string;
 }
 
@@ -144,7 +152,7 @@ function patternOf(prefix: string): RegExp {
 function keyOwners(sql: AnySql): KeyOwners {
   const find = async (digests: readonly string[]) => {
     const rows = await sql<KeyOwnerRow[]>`
-      select /* key.find */ encode(k.digest, 'hex') as digest, k.id as key_id, t.id, t.form, t.subscription, t.usage_credit, t.quota_turns_per_day,
+      select /* key.find */ encode(k.digest, 'hex') as digest, k.id as key_id, k.role, k.agent_ids, t.id, t.form, t.subscription, t.usage_credit, t.quota_turns_per_day,
         t.running_turns, t.queued_turns, t.rate_limit, t.stored_mib, t.monetization, t.deleting_at is not null as deleting, clock_timestamp() as now
       from api_keys k join tenants t on t.id = k.tenant_id
       where k.digest = any(array(select decode(asked, 'hex') from unnest(${digests as string[]}::text[]) asked))
@@ -159,17 +167,23 @@ const digestOf = (key: string) => digest(key).toString("hex");
 
 async function principalOfKey(owners: KeyOwners, recalled: RecalledKeys, key: string): Promise<Principal> {
   const row = await owners.add(key);
-  const found = row === undefined ? null : { tenant: showTenant(row), keyId: row.keyId, now: row.now };
+  const found =
+    row === undefined
+      ? null
+      : { tenant: showTenant(row), keyId: row.keyId, role: row.role, agentIds: row.agentIds, now: row.now };
   recalled.note(key, found);
   if (row === undefined || found === null) throw new ApiError("unauthorized");
   return { ...ofKey(key, { ...found, writeBefore: writeBefore(row) }), proof: "known" };
 }
 
-function ofKey(key: string, { tenant, keyId, writeBefore }: RecalledKey): Omit<Principal, "proof"> {
+function ofKey(key: string, { tenant, keyId, role, agentIds, writeBefore }: RecalledKey): Omit<Principal, "proof"> {
   return {
     tenant,
     kind: "api_key",
     key,
+    keyId,
+    role,
+    agentIds,
     authUserId: null,
     client: null,
     actor: { type: "api_key", id: keyId },
@@ -206,7 +220,11 @@ async function principalOfClientToken(tokens: ClientTokens, tokenDigest: string)
     tenant: showTenant(row),
     kind: "client_token",
     key: null,
+    keyId: null,
     proof: "known",
+    // What it was made for says what it may do, and of which agent.
+    role: "runner",
+    agentIds: null,
     authUserId: null,
     client: { agentId, userId, sessionId, can, origins },
     actor: { type: "chat_user", id: userId },
@@ -215,8 +233,9 @@ async function principalOfClientToken(tokens: ClientTokens, tokenDigest: string)
 }
 
 async function principalOfClaims(sql: AnySql, claims: JWTPayload): Promise<Principal> {
-  const { tenantId, authUserId } = claims;
+  const { tenantId, authUserId, role = roleDefault } = claims;
   if (typeof tenantId !== "string" || !isId("tenant", tenantId)) throw new ApiError("unauthorized");
+  if (!isRole(role)) throw new ApiError("unauthorized", { message: "The token names a role that there is not." });
   const userId = typeof authUserId === "string" && authUserId !== "" ? authUserId : null;
   if (userId !== null && !isStorableUserId(userId)) throw new ApiError("unauthorized");
   const row = await readTenantRow(sql, tenantId);
@@ -225,7 +244,10 @@ async function principalOfClaims(sql: AnySql, claims: JWTPayload): Promise<Princ
     tenant: showTenant(row),
     kind: "dashboard",
     key: null,
+    keyId: null,
     proof: "known",
+    role,
+    agentIds: null,
     authUserId: userId,
     client: null,
     actor: { type: "dashboard_user", id: userId },

@@ -1,13 +1,14 @@
 import type postgres from "postgres";
 import { type AnySql, statementTimeoutMs } from "../database/client.ts";
 import type { IdOf } from "../ids.ts";
+import { type AccessRole, mayDo, type Permission, roles } from "./roles.ts";
 import type { Tenant } from "./tenant.ts";
 
 /**
  * Whose an API key was when it was looked up last, up to `recalledMs` ago. It may be deleted, expired or another
  * form's by now: so nothing is done or told for it but by a statement that looks the key up itself (`keyStands`).
  */
-export interface RecalledKey {
+export interface RecalledKey extends Permission {
   readonly tenant: Tenant;
   readonly keyId: IdOf<"apiKey">;
   /** As a principal's. */
@@ -20,7 +21,7 @@ const recalledMs = 60_000;
 const recalledMax = 10_000;
 
 /** A key that was found. */
-interface FoundKey {
+interface FoundKey extends Permission {
   readonly tenant: Tenant;
   readonly keyId: IdOf<"apiKey">;
   /** The database's clock when it was found. */
@@ -47,8 +48,8 @@ export class RecalledKeys {
     if (known === undefined) return null;
     const agoMs = performance.now() - known.foundAtMs;
     if (agoMs > recalledMs) return null;
-    const { tenant, keyId, now } = known;
-    return { tenant, keyId, writeBefore: new Date(now.getTime() + agoMs + statementTimeoutMs) };
+    const { tenant, keyId, role, agentIds, now } = known;
+    return { tenant, keyId, role, agentIds, writeBefore: new Date(now.getTime() + agoMs + statementTimeoutMs) };
   }
 }
 
@@ -90,12 +91,31 @@ const isUnlimitedSql = Object.values(letIn)
 /** What was recalled of a key, as expressions of a statement. */
 type RecalledColumns = Readonly<Record<"digest" | "tenantId" | Exclude<AsRecalled, "id">, postgres.Fragment>>;
 
-/** Returns the condition that a key is still good, and its tenant still what was recalled. */
-export function keyStands(sql: AnySql, { digest, tenantId, form, queuedTurns }: RecalledColumns): postgres.Fragment {
+/** What is done for the key: it needs this role, and concerns this agent. */
+interface DoneForKey {
+  readonly role: AccessRole;
+  readonly agentId: postgres.Fragment;
+}
+
+/** Returns the condition that a key is still good and may do this, and that its tenant still is what was recalled. */
+export function keyStands(
+  sql: AnySql,
+  { digest, tenantId, form, queuedTurns }: RecalledColumns,
+  { role, agentId }: DoneForKey,
+): postgres.Fragment {
   return sql`exists (
       select 1 from api_keys k join tenants n on n.id = k.tenant_id
       where k.digest = decode(${digest}, 'hex') and k.tenant_id = ${tenantId} and (k.expires_at is null or k.expires_at > now())
+        and k.role in (${sql.unsafe(rolesFrom(role))}) and (k.agent_ids is null or ${agentId} = any(k.agent_ids))
         and n.form = ${form} and n.queued_turns is not distinct from ${queuedTurns}
         and n.deleted_at is null and ${sql.unsafe(isUnlimitedSql)}
     )`;
+}
+
+/** The roles that may do what needs this one, as literals: the text of a statement must not depend on how many they are. */
+function rolesFrom(role: AccessRole): string {
+  return roles
+    .filter((one) => mayDo(one, role))
+    .map((one) => `'${one}'`)
+    .join(", ");
 }

@@ -1,6 +1,7 @@
 import { type AuditAction, recordAudit } from "../audit/record.ts";
 import type { Principal } from "../auth/authenticator.ts";
 import type { Tx } from "../database/client.ts";
+import { isId } from "../ids.ts";
 import { Reply } from "./reply.ts";
 
 /** What an operation leaves in the audit events: its action, or why it leaves none. */
@@ -30,6 +31,7 @@ interface AuditedRequest {
   readonly requestId: string;
   /** The last id of the path; undefined where it has none. */
   readonly named: string | undefined;
+  readonly params: object;
   readonly body: unknown;
 }
 
@@ -43,7 +45,7 @@ export class AuditTrail {
 
   /** Writes the event; `result` is what the operation responds with. Does nothing for an operation that leaves none. */
   async write(inner: Tx, note: AuditNote = {}, result?: unknown): Promise<void> {
-    const { rule, principal, requestId, named, body } = this.#request;
+    const { rule, principal, requestId, named, params, body } = this.#request;
     if (rule === undefined) throw new Error("An operation that writes says what it leaves in the audit events.");
     if (typeof rule === "object" || note.isWritten === true) return;
     const resource = resourceIn(result instanceof Reply ? result.value : result);
@@ -51,15 +53,24 @@ export class AuditTrail {
     const fields = note.changes ?? (isObject(body) ? Object.keys(body) : []);
     const changes = note.before === undefined ? fields : changedFields(fields, note.before, resource ?? {});
     if (note.before !== undefined && changes.length === 0 && note.changesAlways !== true) return;
+    const resourceId = note.resourceId ?? (typeof known === "string" ? known : null);
     await recordAudit(inner, {
+      agentId: agentIn(resourceId, params, body, resource),
       tenantId: principal.tenant.id,
       actor: principal.actor,
       action: rule,
-      resourceId: note.resourceId ?? (typeof known === "string" ? known : null),
+      resourceId,
       requestId,
       changes,
     });
   }
+}
+
+/** Returns the agent that a change is about: the resource itself, or the one that the request or its response names; null where there is none. */
+function agentIn(resourceId: string | null, ...named: readonly unknown[]): string | null {
+  if (resourceId !== null && isId("agent", resourceId)) return resourceId;
+  const fields = named.filter(isObject).map(({ agentId }) => agentId);
+  return fields.find((agentId) => typeof agentId === "string") ?? null;
 }
 
 /** Returns those fields that do not have the same value before and after; what is not shown, such as a secret, counts as changed. */

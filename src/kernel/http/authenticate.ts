@@ -19,12 +19,20 @@ export async function asSender(
   const principal = await authenticateRequest(ctx, request, proof);
   try {
     const response = await work(principal);
-    if (isProven(principal)) return response;
-    throw new Error("A response was made for a credential that nobody has looked up.");
+    if (!isProven(principal)) throw new Error("A response was made for a credential that nobody has looked up.");
+    noteUse(ctx, principal);
+    return response;
   } catch (error) {
+    if (isProven(principal)) noteUse(ctx, principal);
     if (isProven(principal) || !isRefusal(error)) throw error;
   }
-  return work(await authenticateRequest(ctx, request, "known"));
+  const known = await authenticateRequest(ctx, request, "known");
+  noteUse(ctx, known);
+  return work(known);
+}
+
+function noteUse({ keyUses }: Ctx, { keyId }: Principal): void {
+  if (keyId !== null) keyUses.note(keyId);
 }
 
 /** Returns whether an error says that nothing was done. */

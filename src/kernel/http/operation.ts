@@ -4,12 +4,14 @@ import { requireRoom } from "../admission/stored-bytes.ts";
 import type { Principal } from "../auth/authenticator.ts";
 import { requestGate } from "../auth/gates.ts";
 import type { Proof } from "../auth/proof.ts";
+import { type RoleRule, requireRole } from "../auth/roles.ts";
 import type { Ctx } from "../context.ts";
 import type { Sql, Tx } from "../database/client.ts";
 import { tx } from "../database/transaction.ts";
 import { ApiError, type ErrorCause, type Form, invalidAs } from "../errors.ts";
 import type { IdOf } from "../ids.ts";
 import { noteDoing } from "../telemetry/work.ts";
+import { withinReach } from "./agent-reach.ts";
 import { type AuditNote, type AuditRule, AuditTrail } from "./audit-trail.ts";
 import { asSender } from "./authenticate.ts";
 import { jsonBodyOf, nothing, pointingIn, readBody, type SentRequest } from "./checked-body.ts";
@@ -69,7 +71,8 @@ export const keyErrors: readonly ErrorCause[] = ["idempotency_key_reused", "idem
 export type OperationId = `${string}.${string}`;
 
 /** One operation of the interface: what it takes, its response, what can go wrong, and the function that does it. */
-export interface Operation<P extends TObject, Q extends TObject, B extends TSchema, A extends TSchema = B> {
+export interface Operation<P extends TObject, Q extends TObject, B extends TSchema, A extends TSchema = B>
+  extends RoleRule {
   readonly id: OperationId;
   /** One line for the OpenAPI document. */
   readonly summary: string;
@@ -146,8 +149,8 @@ interface RouteContext {
 /**
  * Returns an Elysia handler of an operation. It checks in this order: the header
  * `API-Form` (400), credential (401), subscription (402), request rate (429), whether a client
- * token is good for the operation (403), whether the form has it (404), path and query fields
- * (400), body (400, 413), what of it is in a client token's reach (403, 404, 400),
+ * token is good for the operation and what its role may do (403), whether the form has it (404), path and query fields
+ * (400), body (400, 413), what of it is in reach of a credential that is limited to some agents, or of a client token (403, 404, 400),
  * Idempotency-Key (400, 409, 422); then it calls the handler. Elysia routes;
  * checking stays here so that the order is the same everywhere and bodies are read
  * with our own bound.
@@ -173,6 +176,7 @@ export function operation<
     rememberForm(request, form);
     await requestGate(principal, ctx.rateLimiter);
     if (principal.client !== null && spec.clientTokens === undefined) throw new ApiError("client_token_refused");
+    if (principal.client === null) requireRole(principal, spec);
     if (spec.streams === true) ctx.slots.openStream(request, principal.tenant.id);
     if (spec.onlyForm !== undefined && spec.onlyForm !== form) throw new ApiError("not_found");
 
@@ -194,14 +198,14 @@ export function operation<
     const sentBody = (await readBody(spec, { request, readJsonBody, form, tenantId: principal.tenant.id })) as
       | Static<B>
       | Static<A>;
-    const asked = { params: checkedParams, query: sentQuery, body: sentBody };
+    const asked = await withinReach(ctx.sql, principal, { params: checkedParams, query: sentQuery, body: sentBody });
     const narrowed = await narrowedFor(principal, asked);
     if (narrowed.response !== undefined) return respond(narrowed.response, spec, form);
-    const { query = sentQuery, body = sentBody } = narrowed;
+    const { query = asked.query, body = asked.body } = narrowed;
     const requestId = requestIdOf(request);
     const lastId = Object.keys(spec.params?.properties ?? {}).at(-1);
     const named = lastId === undefined ? undefined : (checkedParams as Record<string, string>)[lastId];
-    const audit = new AuditTrail({ rule: spec.audit, principal, requestId, named, body });
+    const audit = new AuditTrail({ rule: spec.audit, principal, requestId, named, params: asked.params, body });
     const handle: Handle = (attempt) =>
       pointingIn(form, spec.change, async () => {
         if (spec.stores === "body") await requireRoom(ctx.sql, principal.tenant, sizeOf(principal, request, body));
@@ -209,7 +213,7 @@ export function operation<
           principal,
           tenantId: principal.tenant.id,
           form,
-          params: checkedParams,
+          params: asked.params,
           query,
           body,
           request,

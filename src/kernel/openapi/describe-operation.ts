@@ -25,6 +25,7 @@ export function describeOperation({ method, spec }: MountedOperation, components
     operationId: spec.id,
     summary: spec.summary,
     description: descriptionOf(spec),
+    "x-role": spec.role,
     ...credentialsOf(spec),
     parameters,
     ...describeRequestBody(spec, components),

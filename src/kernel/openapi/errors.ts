@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { leastRole } from "../auth/roles.ts";
 import { defaultMessage, type ErrorCause, type Form, spell } from "../errors.ts";
 import { component, example } from "../http/component.ts";
 import { type AnyOperation, keyErrors } from "../http/operation.ts";
@@ -23,6 +24,8 @@ export const errorSchema = component(
       details: Type.Optional(
         example(
           Type.Object({
+            role: Type.Optional(Type.String({ description: "The role of who asked, where it may not do this." })),
+            needs: Type.Optional(Type.String({ description: "The least role that may." })),
             issues: Type.Optional(
               Type.Array(
                 Type.Object({
@@ -53,10 +56,11 @@ const sharedCauses: readonly ErrorCause[] = [
 
 /** Causes that follow from what the operation takes, and in which form. */
 function impliedCauses(
-  { body, idempotency, onlyForm, invalidAs, clientTokens, stores }: AnyOperation,
+  { role, body, idempotency, onlyForm, invalidAs, clientTokens, stores }: AnyOperation,
   method: string,
 ): readonly ErrorCause[] {
   return [
+    ...(role === leastRole ? [] : (["forbidden"] as const)),
     ...(invalidAs === undefined ? [] : [invalidAs]),
     ...(clientTokens === undefined ? (["client_token_refused"] as const) : []),
     ...(onlyForm === undefined ? [] : (["not_found"] as const)),

@@ -11,6 +11,7 @@ import { keepTurnsSql, keyIsKnownSql } from "../../kernel/http/idempotency.ts";
 import { acceptGroupCharsMax, acceptGroupMax, acceptPatienceMs, databaseWaitMs } from "../../kernel/limits.ts";
 import { newTurnJobs } from "../state/turn-job.ts";
 import type { AcceptWord } from "./refusal.ts";
+import { acceptRole } from "./role.ts";
 import { askedTurns, type NewTurn } from "./turn-row.ts";
 
 /** A turn, and the word for what became of it. */
@@ -157,12 +158,13 @@ function dueTurns(sql: AnySql, turns: readonly NewTurn[], { waits, resumes, hasK
     // The same for all turns: it is a setting of the process.
     hasPlatformProvider: turns.every(({ hasPlatformProvider }) => hasPlatformProvider),
   });
-  const stands = keyStands(sql, {
+  const key = {
     digest: sql`asked.key_digest`,
     tenantId: sql`asked.tenant_id`,
     form: sql`asked.form`,
     queuedTurns: sql`asked.queued_turns_max`,
-  });
+  };
+  const stands = keyStands(sql, key, { role: acceptRole, agentId: sql`asked.agent_id` });
   const heldWords = sql`
       when not asked.new_session and asked.session_id is not null and held.id is null then ${waits ? "gone" : "locked"}
       when held.line > 0 then 'line'`;

@@ -25,6 +25,7 @@ export function allTurnsRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "turns.list",
+        role: "reader",
         summary: "List turns, newest first",
         description:
           "The filters narrow the list together. `from` (inclusive) and `to` (exclusive) are when a turn was accepted; an empty `userId` means turns without a user.",
@@ -33,10 +34,10 @@ export function allTurnsRoutes(ctx: Ctx) {
         response: TurnListResponse,
         errors: ["invalid_cursor"],
         clientTokens: listOfOwnTurns,
-        handle: ({ sql, tenantId, query }) => {
+        handle: ({ sql, tenantId, principal: { agentIds }, query }) => {
           const { status, kind, agentId, sessionId, userId, cursor } = query;
           return listTurns(sql, tenantId, {
-            ...{ status, kind, agentId, sessionId, userId, cursor },
+            ...{ status, kind, agentId, agentIds, sessionId, userId, cursor },
             from: momentOf("from", query.from),
             to: momentOf("to", query.to),
             limit: readLimit(query.limit),
@@ -48,6 +49,7 @@ export function allTurnsRoutes(ctx: Ctx) {
       "/cancel",
       operation(ctx, {
         id: "turns.cancel",
+        role: "runner",
         audit: unaudited,
         summary: "Cancel all turns that match",
         description:
@@ -55,9 +57,9 @@ export function allTurnsRoutes(ctx: Ctx) {
         body: TurnsCancel,
         success: 202,
         response: CancelResponse,
-        handle: async ({ sql, commit, tenantId, body }) => {
+        handle: async ({ sql, commit, tenantId, principal: { agentIds }, body }) => {
           const options = { endingMsMax, askingMsMax, logs: ctx };
-          const { queued, running, waiting } = await endTurnsOf(sql, tenantId, body, options);
+          const { queued, running, waiting } = await endTurnsOf(sql, tenantId, { ...body, agentIds }, options);
           return commit(async () => ({ canceled: queued + running + waiting }));
         },
       }),
@@ -66,6 +68,7 @@ export function allTurnsRoutes(ctx: Ctx) {
       "/:turnId",
       operation(ctx, {
         id: "turns.get",
+        role: "reader",
         summary: "Read a turn with its steps",
         description:
           "`steps` has times and names, no content. What a provider said of a call that failed is in `error.details.vendor` and in the `failures` of the steps, without credentials; a client token is not shown its words.",

@@ -30,6 +30,7 @@ export function approvalRoutes(streams: StreamContext) {
       "/tool-approvals",
       operation(ctx, {
         id: "toolApprovals.list",
+        role: "reader",
         summary: "List a session's tool approvals",
         params: pathIds(sessionPath),
         success: 200,
@@ -46,6 +47,7 @@ export function approvalRoutes(streams: StreamContext) {
       "/tool-approvals/:approvalId",
       operation(ctx, {
         id: "toolApprovals.decide",
+        role: "approver",
         audit: "approval.decide",
         summary: "Approve or deny a tool call",
         params: pathIds({ ...sessionPath, approvalId: Id("approval") }),
@@ -69,6 +71,7 @@ export function approvalRoutes(streams: StreamContext) {
       "/tool-approval-continuations/:continuationId",
       operation(ctx, {
         id: "toolApprovals.joinContinuation",
+        role: "reader",
         streams: true,
         summary: "Join the continuation of a turn that stopped to ask",
         params: pathIds({ ...sessionPath, continuationId: Id("continuation") }),

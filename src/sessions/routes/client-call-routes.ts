@@ -22,6 +22,7 @@ export function clientCallRoutes({ ctx }: StreamContext) {
       "",
       operation(ctx, {
         id: "toolCalls.list",
+        role: "reader",
         summary: "List a session's calls of client tools",
         params: pathIds(sessionPath),
         success: 200,
@@ -38,6 +39,7 @@ export function clientCallRoutes({ ctx }: StreamContext) {
       "/:toolCallId",
       operation(ctx, {
         id: "toolCalls.settle",
+        role: "runner",
         audit: unaudited,
         summary: "Give the result of a call of a client tool",
         params: pathIds({ ...sessionPath, toolCallId: Characters({ min: 1, max: toolCallIdCharactersMax }) }),

@@ -23,6 +23,7 @@ export function forkRoutes(ctx: Ctx) {
     "/agents/:agentId/sessions/:sessionId/fork",
     operation(ctx, {
       id: "sessions.fork",
+      role: "runner",
       audit: "session.fork",
       summary: "Make a session that begins with another one's transcript",
       params: pathIds(sessionPath),

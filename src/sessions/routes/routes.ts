@@ -44,6 +44,7 @@ function listRoutes(ctx: Ctx) {
       "/agents/:agentId/sessions",
       operation(ctx, {
         id: "sessions.list",
+        role: "reader",
         summary: "List an agent's sessions",
         params: agentPath,
         query: SessionListQuery,
@@ -65,14 +66,16 @@ function listRoutes(ctx: Ctx) {
       "/sessions/latest",
       operation(ctx, {
         id: "sessions.listLatest",
+        role: "reader",
         summary: "List the latest sessions of all agents",
         query: LatestQuery,
         success: 200,
         response: LatestSessionListResponse,
         errors: ["invalid_cursor"],
-        handle: ({ sql, tenantId, query }) =>
+        handle: ({ sql, tenantId, principal: { agentIds }, query }) =>
           listLatest(sql, query.byAgent === "true", {
             tenantId,
+            agentIds,
             userId: query.userId,
             cursor: query.cursor,
             limit: readLimit(query.limit),
@@ -87,6 +90,7 @@ function transcriptRoutes(ctx: Ctx) {
       "/agents/:agentId/sessions/:sessionId/messages",
       operation(ctx, {
         id: "sessions.listMessages",
+        role: "reader",
         summary: "Read a session's messages",
         params: sessionParams,
         query: OpenMessagesQuery,
@@ -113,6 +117,7 @@ function transcriptRoutes(ctx: Ctx) {
       "/agents/:agentId/sessions/:sessionId",
       operation(ctx, {
         id: "sessions.delete",
+        role: "runner",
         audit: "session.delete",
         summary: "Delete a session",
         params: sessionParams,

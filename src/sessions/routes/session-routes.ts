@@ -15,6 +15,7 @@ export function oneSessionRoutes(ctx: Ctx) {
       "/:sessionId",
       operation(ctx, {
         id: "sessions.get",
+        role: "reader",
         summary: "Read a session and the turns of it that have not ended",
         params,
         success: 200,
@@ -28,6 +29,7 @@ export function oneSessionRoutes(ctx: Ctx) {
       "/:sessionId",
       operation(ctx, {
         id: "sessions.update",
+        role: "runner",
         stores: "body",
         audit: "session.update",
         summary: "Replace a session's metadata",

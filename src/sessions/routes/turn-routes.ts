@@ -7,6 +7,7 @@ import { Id } from "../../kernel/ids.ts";
 import { MessageStream } from "../../messages/schema.ts";
 import { acceptErrors } from "../accept/errors.ts";
 import { acceptGeneration, checkGenerateMessages } from "../accept/generate.ts";
+import { acceptRole } from "../accept/role.ts";
 import { acceptTurn } from "../accept/turn.ts";
 import { cancelInSession } from "../cancel/cancel.ts";
 import { joinTurn } from "../follow/join.ts";
@@ -31,6 +32,7 @@ const turnErrors = [
 
 /** What is the same for all operations that accept a turn. */
 const turnRules = {
+  role: acceptRole,
   audit: unaudited,
   streams: true,
   idempotency: "own",
@@ -146,6 +148,7 @@ export function runningTurnRoutes(streams: StreamContext) {
       "/sessions/:sessionId/stream",
       operation(streams.ctx, {
         id: "sessions.join",
+        role: "reader",
         streams: true,
         summary: "Join the session's running turn",
         params: sessionParams,
@@ -163,6 +166,7 @@ export function runningTurnRoutes(streams: StreamContext) {
       "/sessions/:sessionId/cancel",
       operation(streams.ctx, {
         id: "sessions.cancel",
+        role: "runner",
         audit: unaudited,
         summary: "Cancel the session's running turn, and its line",
         params: sessionParams,

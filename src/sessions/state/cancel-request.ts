@@ -1,3 +1,4 @@
+import { type AgentIds, andOf } from "../../kernel/auth/agent-scope.ts";
 import { byKeyOnly } from "../../kernel/database/by-key-only.ts";
 import type { AnySql, Tx } from "../../kernel/database/client.ts";
 import type { IdOf } from "../../kernel/ids.ts";
@@ -95,6 +96,8 @@ interface ManyTurns {
 
 /** Which unfinished turns are to end. */
 export interface TurnsToEnd {
+  /** Left out or null: those of all agents. */
+  readonly agentIds?: AgentIds;
   readonly agentId?: string | undefined;
   readonly sessionId?: string | undefined;
   /** The empty string: turns without a user. */
@@ -109,14 +112,14 @@ export async function requestCancelOfMany(
   { tenantId, only, acceptedUntil, limit, statuses, waits }: ManyTurns,
   channel: string,
 ): Promise<StoppingTurn[]> {
-  const { agentId, sessionId, userId } = only;
+  const { agentId, agentIds = null, sessionId, userId } = only;
   // Written out, because only then the index of the unfinished turns is found.
   const found = statuses === "active" ? sql`('queued', 'running', 'waiting')` : sql`(${sql.unsafe(`'${statuses}'`)})`;
   return sql<StoppingTurn[]>`
     with /* turn.cancel_many */ found as (
       select id from turns
       where tenant_id = ${tenantId} and status in ${found} and cancel_requested_at is null
-        and accepted_at <= ${acceptedUntil} ${agentId === undefined ? sql`` : sql`and agent_id = ${agentId}`}
+        and accepted_at <= ${acceptedUntil} ${agentId === undefined ? sql`` : sql`and agent_id = ${agentId}`} ${andOf(sql, sql`agent_id`, agentIds)}
         ${sessionId === undefined ? sql`` : sql`and session_id = ${sessionId}`}
         ${userId === undefined ? sql`` : sql`and user_id = ${userId}`}
       ${waits ? sql`order by id` : sql``} limit ${limit} for no key update ${waits ? sql`` : sql`skip locked`}

@@ -1,3 +1,4 @@
+import { type AgentIds, andOf } from "../../kernel/auth/agent-scope.ts";
 import type { AnySql } from "../../kernel/database/client.ts";
 import { olderThan, placeInTime, type TimePlace } from "../../kernel/database/keyset.ts";
 import { tx } from "../../kernel/database/transaction.ts";
@@ -98,12 +99,13 @@ export async function listSessions(
 export async function listLatest(
   sql: AnySql,
   byAgent: boolean,
-  filter: SessionListFilter,
+  filter: SessionListFilter & { readonly agentIds?: AgentIds },
 ): Promise<Page<LatestSession>> {
   const list = `latest:${byAgent}:${filter.userId ?? "*"}`;
   const place = readTimeCursor(list, filter.cursor);
   const user = filter.userId === undefined ? sql`` : sql`and s.user_id = ${filter.userId}`;
   const shown = sql`s.visible and s.deleted_at is null and s.message_count > 0`;
+  const ofAgents = andOf(sql, sql`a.id`, filter.agentIds);
   const agentColumns = sql`a.id as agent_id, a.config ->> 'model' as model, a.config ->> 'thinkingLevel' as thinking_level, a.status`;
   // `+ 0`: so Postgres does not use the tenant's index of latest sessions for one agent's. Of an agent without sessions it
   // would read all of the tenant's, which took 5 s where there were a million.
@@ -115,11 +117,11 @@ export async function listLatest(
     ? await sql<LatestRow[]>`
         select /* session.latest_by_agent */ ${summaryColumns(sql)}, ${agentColumns} from agents a
         cross join lateral (${latestOfAgent}) s
-        where a.tenant_id = ${filter.tenantId} ${olderThan(sql, place, "s.updated_at", "s.id")}
+        where a.tenant_id = ${filter.tenantId} ${ofAgents} ${olderThan(sql, place, "s.updated_at", "s.id")}
         order by s.updated_at desc, s.id desc limit ${filter.limit + 1}`
     : await sql<LatestRow[]>`
         select /* session.latest */ ${summaryColumns(sql)}, ${agentColumns} from sessions s join agents a on a.id = s.agent_id
-        where s.tenant_id = ${filter.tenantId} and ${shown} ${user} ${olderThan(sql, place, "s.updated_at", "s.id")}
+        where s.tenant_id = ${filter.tenantId} and ${shown} ${user} ${ofAgents} ${olderThan(sql, place, "s.updated_at", "s.id")}
         order by s.updated_at desc, s.id desc limit ${filter.limit + 1}`;
   return timePage(list, rows, filter.limit, (row) => ({
     ...showSummary(row),

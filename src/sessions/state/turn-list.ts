@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type postgres from "postgres";
+import { type AgentIds, andOf } from "../../kernel/auth/agent-scope.ts";
 import type { AnySql } from "../../kernel/database/client.ts";
 import { olderThan } from "../../kernel/database/keyset.ts";
 import { type Page, readTimeCursor, timePage } from "../../kernel/http/page.ts";
@@ -19,6 +20,8 @@ export interface TurnFilter {
   readonly status: ShownStatus | undefined;
   readonly kind: TurnKind | undefined;
   readonly agentId: string | undefined;
+  /** Left out or null: those of all agents. */
+  readonly agentIds?: AgentIds;
   readonly sessionId: string | undefined;
   /** The empty string: turns without a user. */
   readonly userId: string | undefined;
@@ -69,10 +72,10 @@ type Scans = readonly [postgres.Fragment, postgres.Fragment?];
 
 /** Returns the statements, one or two, that each return at most a page of what matches. `newest` is what ends each scan. */
 function scansOf(sql: AnySql, tenantId: string, filter: TurnFilter, newest: postgres.Fragment): Scans {
-  const { status, kind, agentId, sessionId, userId } = filter;
+  const { status, kind, agentId, agentIds, sessionId, userId } = filter;
   const columns = viewColumns(sql);
   const ofKind = kind === undefined ? sql`` : sql`and t.kind = ${kind}`;
-  const mine = sql`t.tenant_id = ${tenantId} ${agentId === undefined ? sql`` : sql`and t.agent_id = ${agentId}`}
+  const mine = sql`t.tenant_id = ${tenantId} ${agentId === undefined ? sql`` : sql`and t.agent_id = ${agentId}`} ${andOf(sql, sql`t.agent_id`, agentIds)}
     ${userId === undefined ? sql`` : sql`and t.user_id = ${userId}`}`;
   const shown = status === undefined ? shownStatuses : [status];
   const resting = restingStatuses.filter((one) => shown.includes(one));

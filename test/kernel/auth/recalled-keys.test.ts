@@ -35,12 +35,16 @@ test("a key is recalled exactly where a statement finds it good, for each column
       const authenticator = createAuthenticator(h.sql, unconfigured);
       const { key, tenant } = await authenticator.authenticate(authorization);
       const [row] = await h.sql`
-        select ${keyStands(h.sql, {
-          digest: h.sql`${key}::text`,
-          tenantId: h.sql`${tenant.id}::text`,
-          form: h.sql`${tenant.form}::text`,
-          queuedTurns: h.sql`${tenant.queuedTurns}::int`,
-        })} as stands`;
+        select ${keyStands(
+          h.sql,
+          {
+            digest: h.sql`${key}::text`,
+            tenantId: h.sql`${tenant.id}::text`,
+            form: h.sql`${tenant.form}::text`,
+            queuedTurns: h.sql`${tenant.queuedTurns}::int`,
+          },
+          { role: "runner", agentId: h.sql`'ag_1'` },
+        )} as stands`;
       outcomes.push([column, value, authenticator.recall(authorization) !== null, row?.stands]);
     }
     await h.sql`update tenants set ${h.sql(column)} = ${all[0] ?? null} where id = ${t.id}`;
