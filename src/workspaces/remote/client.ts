@@ -67,10 +67,8 @@ export class RemoteRuntime implements Runtime {
           options.signal.throwIfAborted();
           if (!(error instanceof HostAwayError)) throw error;
           this.#hosts.noteAway(url);
+          if (performance.now() - startedAtMs > reachMs) throw new RuntimeUnavailableError(unreachable);
         }
-      }
-      if (performance.now() - startedAtMs > reachMs) {
-        throw new RuntimeUnavailableError("No host of sandboxes can be reached at the moment; nothing was changed.");
       }
       await sleep(againMs, options.signal);
       options.signal.throwIfAborted();
@@ -142,6 +140,7 @@ export class RemoteRuntime implements Runtime {
   }
 }
 
+const unreachable = "No host of sandboxes can be reached at the moment; nothing was changed.";
 const lost = "The host of the command was lost; nothing was kept.";
 
 /** Reads until the last message. A host that is silent is lost, and what the command did with it. */
