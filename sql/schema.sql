@@ -799,6 +799,9 @@ CREATE TABLE turns (
   tools_left_out json,
   stopped_worker_at timestamp with time zone,
   usage_lost boolean DEFAULT false NOT NULL,
+  cached_input_tokens bigint DEFAULT 0 NOT NULL,
+  cache_write_tokens bigint DEFAULT 0 NOT NULL,
+  reasoning_tokens bigint DEFAULT 0 NOT NULL,
   CONSTRAINT turns_pkey PRIMARY KEY (id),
   CONSTRAINT turns_cancel_keep_check CHECK (cancel_keep = ANY (ARRAY['nothing'::text, 'partial'::text])),
   CONSTRAINT turns_input_tokens_check CHECK (input_tokens >= 0),
@@ -839,12 +842,17 @@ CREATE TABLE usage (
   user_summed boolean DEFAULT false NOT NULL,
   session_summed boolean DEFAULT false NOT NULL,
   created_at timestamp with time zone DEFAULT now() NOT NULL,
+  cached_input_tokens bigint DEFAULT 0 NOT NULL,
+  cache_write_tokens bigint DEFAULT 0 NOT NULL,
+  reasoning_tokens bigint DEFAULT 0 NOT NULL,
+  parts_summed boolean DEFAULT false NOT NULL,
   CONSTRAINT usage_pkey PRIMARY KEY (turn_id, place),
   CONSTRAINT usage_input_tokens_check CHECK (input_tokens >= 0),
   CONSTRAINT usage_output_tokens_check CHECK (output_tokens >= 0)
 );
 CREATE INDEX usage_agents ON usage USING btree (tenant_id, agent_id, day) WHERE summed AND user_summed AND session_summed;
 CREATE INDEX usage_days ON usage USING btree (tenant_id, day) WHERE summed AND user_summed AND session_summed;
+CREATE INDEX usage_parts_unsummed ON usage USING btree (tenant_id, day) WHERE summed AND NOT parts_summed;
 CREATE INDEX usage_sessions ON usage USING btree (tenant_id, session_id, day) INCLUDE (place, input_tokens, output_tokens, duration_ms) WHERE summed AND user_summed AND session_summed;
 CREATE INDEX usage_unsummed ON usage USING btree (tenant_id, day) WHERE NOT summed OR NOT user_summed OR NOT session_summed;
 CREATE INDEX usage_users ON usage USING btree (tenant_id, user_id, day) WHERE summed AND user_summed AND session_summed;
@@ -868,6 +876,9 @@ CREATE TABLE usage_sums (
   input_tokens bigint NOT NULL,
   output_tokens bigint NOT NULL,
   duration_ms bigint NOT NULL,
+  cached_input_tokens bigint DEFAULT 0 NOT NULL,
+  cache_write_tokens bigint DEFAULT 0 NOT NULL,
+  reasoning_tokens bigint DEFAULT 0 NOT NULL,
   CONSTRAINT usage_sums_input_tokens_check CHECK (input_tokens >= 0),
   CONSTRAINT usage_sums_output_tokens_check CHECK (output_tokens >= 0)
 );
@@ -884,6 +895,9 @@ CREATE TABLE usage_user_sums (
   input_tokens bigint NOT NULL,
   output_tokens bigint NOT NULL,
   duration_ms bigint NOT NULL,
+  cached_input_tokens bigint DEFAULT 0 NOT NULL,
+  cache_write_tokens bigint DEFAULT 0 NOT NULL,
+  reasoning_tokens bigint DEFAULT 0 NOT NULL,
   CONSTRAINT usage_user_sums_input_tokens_check CHECK (input_tokens >= 0),
   CONSTRAINT usage_user_sums_output_tokens_check CHECK (output_tokens >= 0)
 );

@@ -31,25 +31,28 @@ update /* continuation.queue */ continuations set status = 'queued' where id = $
 -- credit.spend
 
 -- when: a model call's usage
--- parameters: $1 bigint, $2 bigint, $3 integer, $4 boolean, $5 jsonb, $6 text turn_…, $7 integer, $8 integer,
---   $9 bigint, $10 text turn_…, $11 integer, $12 text ten_…
+-- parameters: $1 bigint, $2 bigint, $3 bigint, $4 bigint, $5 bigint, $6 integer, $7 boolean, $8 jsonb, $9 text turn_…,
+--   $10 integer, $11 integer, $12 bigint, $13 text turn_…, $14 integer, $15 text ten_…
 -- plan: the statement: turns by turns_pkey, tenants by tenants_pkey
 -- plan: noted: turns by turns_pkey, updates turns
 -- plan: spent: tenants by tenants_pkey, updates tenants
 with /* credit.spend */ noted as (
   update turns set input_tokens = input_tokens + $1, output_tokens = output_tokens + $2,
-  model_calls = model_calls + $3, usage_estimated = usage_estimated or $4,
-  model_usage = coalesce(coalesce(model_usage, '[]') || $5::jsonb, model_usage)
-  where id = $6 and attempt = $7 and status = 'running' and model_calls = $8
+  cached_input_tokens = cached_input_tokens + $3,
+  cache_write_tokens = cache_write_tokens + $4,
+  reasoning_tokens = reasoning_tokens + $5,
+  model_calls = model_calls + $6, usage_estimated = usage_estimated or $7,
+  model_usage = coalesce(coalesce(model_usage, '[]') || $8::jsonb, model_usage)
+  where id = $9 and attempt = $10 and status = 'running' and model_calls = $11
   returning tenant_id
 ), spent as (
-  update tenants t set usage_credit = usage_credit - $9::bigint
+  update tenants t set usage_credit = usage_credit - $12::bigint
   from "noted" moved where t.id = moved.tenant_id and usage_credit is not null
   returning usage_credit
 )
 select coalesce((select usage_credit from spent), t.usage_credit) as credit,
-not exists (select 1 from turns where id = $10 and attempt = $11 and status = 'running') as is_gone
-from tenants t where t.id = $12;
+not exists (select 1 from turns where id = $13 and attempt = $14 and status = 'running') as is_gone
+from tenants t where t.id = $15;
 
 
 -- history.read
@@ -834,7 +837,7 @@ union all select turn_id, word, null, null, null from due where word is not null
 -- plan: webhook_told: reads all webhooks, inserts webhook_deliveries
 -- plan: webhook_enqueued: _private_jobs by jobs_key_key1
 with /* turn.ask */ asked as materialized (
-  select * from json_to_record($1::text::json) as t(turn_id text, session_id text, attempt int, new_relay_events int, new_last_chunk json, new_input_tokens bigint, new_output_tokens bigint, new_model_calls int, new_estimated boolean, new_steps json, new_tools_left_out json, new_first_text_at timestamptz, new_messages json, new_message_count int, new_message_bytes bigint, new_preview text, new_provider text, new_model text, statuses text[], new_status text, new_error json, new_others jsonb, new_usage_lost boolean, new_replaced json, new_replaced_bytes bigint, new_answer json, is_good boolean, cuts boolean, undoes boolean, shows boolean, continuation_id text, said_parts int, approvals json, client_calls json)
+  select * from json_to_record($1::text::json) as t(turn_id text, session_id text, attempt int, new_relay_events int, new_last_chunk json, new_input_tokens bigint, new_output_tokens bigint, new_cached_input_tokens bigint, new_cache_write_tokens bigint, new_reasoning_tokens bigint, new_model_calls int, new_estimated boolean, new_steps json, new_tools_left_out json, new_first_text_at timestamptz, new_messages json, new_message_count int, new_message_bytes bigint, new_preview text, new_provider text, new_model text, statuses text[], new_status text, new_error json, new_others jsonb, new_usage_lost boolean, new_replaced json, new_replaced_bytes bigint, new_answer json, is_good boolean, cuts boolean, undoes boolean, shows boolean, continuation_id text, said_parts int, approvals json, client_calls json)
 ), home as materialized (
   select s.id, s.line from asked join turns t on t.id = asked.turn_id join sessions s on s.id = t.session_id
   for no key update of s
@@ -850,7 +853,10 @@ with /* turn.ask */ asked as materialized (
 ), ended as (
   update turns t set status = 'waiting', error = null, continuation_id = was.continuation_id, worker_id = null, claimed_at = null,
   shown_at = null, steps_done = greatest(t.steps_done, 1), step_events = 0, tool_events = null, crashes = 0, attempts_before = t.attempt, run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint, input_tokens = input_tokens + was.new_input_tokens,
-  output_tokens = output_tokens + was.new_output_tokens, model_calls = model_calls + was.new_model_calls,
+  output_tokens = output_tokens + was.new_output_tokens,
+  cached_input_tokens = cached_input_tokens + was.new_cached_input_tokens,
+  cache_write_tokens = cache_write_tokens + was.new_cache_write_tokens,
+  reasoning_tokens = reasoning_tokens + was.new_reasoning_tokens, model_calls = model_calls + was.new_model_calls,
   usage_estimated = usage_estimated or was.new_estimated, steps = coalesce(was.new_steps, t.steps),
   tools_left_out = coalesce(was.new_tools_left_out, t.tools_left_out),
   first_text_at = coalesce(first_text_at, was.new_first_text_at), answer = was.new_answer,
@@ -1185,7 +1191,7 @@ left join lateral (
 -- plan: spent: tenants by tenants_pkey, updates tenants
 -- plan: followed: webhooks by webhooks_enabled, tenants by tenants_pkey
 with /* turn.end */ asked as materialized (
-  select * from json_to_record($1::text::json) as t(turn_id text, session_id text, attempt int, new_relay_events int, new_last_chunk json, new_input_tokens bigint, new_output_tokens bigint, new_model_calls int, new_estimated boolean, new_steps json, new_tools_left_out json, new_first_text_at timestamptz, new_messages json, new_message_count int, new_message_bytes bigint, new_preview text, new_provider text, new_model text, statuses text[], new_status text, new_error json, new_others jsonb, new_usage_lost boolean, new_replaced json, new_replaced_bytes bigint, new_answer json, is_good boolean, cuts boolean, undoes boolean, shows boolean, continuation_id text, said_parts int, approvals json, client_calls json)
+  select * from json_to_record($1::text::json) as t(turn_id text, session_id text, attempt int, new_relay_events int, new_last_chunk json, new_input_tokens bigint, new_output_tokens bigint, new_cached_input_tokens bigint, new_cache_write_tokens bigint, new_reasoning_tokens bigint, new_model_calls int, new_estimated boolean, new_steps json, new_tools_left_out json, new_first_text_at timestamptz, new_messages json, new_message_count int, new_message_bytes bigint, new_preview text, new_provider text, new_model text, statuses text[], new_status text, new_error json, new_others jsonb, new_usage_lost boolean, new_replaced json, new_replaced_bytes bigint, new_answer json, is_good boolean, cuts boolean, undoes boolean, shows boolean, continuation_id text, said_parts int, approvals json, client_calls json)
 ), home as materialized (
   select s.id, s.line from asked join turns t on t.id = asked.turn_id join sessions s on s.id = t.session_id
   for no key update of s
@@ -1200,7 +1206,10 @@ with /* turn.end */ asked as materialized (
   ) t
 ), ended as (
   update turns t set status = was.new_status, error = was.new_error, finished_at = now(), run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint, input_tokens = input_tokens + was.new_input_tokens,
-  output_tokens = output_tokens + was.new_output_tokens, model_calls = model_calls + was.new_model_calls,
+  output_tokens = output_tokens + was.new_output_tokens,
+  cached_input_tokens = cached_input_tokens + was.new_cached_input_tokens,
+  cache_write_tokens = cache_write_tokens + was.new_cache_write_tokens,
+  reasoning_tokens = reasoning_tokens + was.new_reasoning_tokens, model_calls = model_calls + was.new_model_calls,
   usage_estimated = usage_estimated or was.new_estimated, steps = coalesce(was.new_steps, t.steps),
   tools_left_out = coalesce(was.new_tools_left_out, t.tools_left_out),
   first_text_at = coalesce(first_text_at, was.new_first_text_at), answer = was.new_answer,
@@ -1259,20 +1268,26 @@ with /* turn.end */ asked as materialized (
   update client_calls c set status = 'failed', settled_at = now()
   from ended e where e.leg is not null and c.continuation_id = e.leg and c.status = 'pending'
 ), used as (
-  insert into usage (turn_id, place, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens, estimated, duration_ms, metadata, day)
+  insert into usage (turn_id, place, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens,
+    cached_input_tokens, cache_write_tokens, reasoning_tokens, estimated, duration_ms, metadata, day)
   select e.id, models.place, e.tenant_id, e.agent_id, coalesce(e.session_id, ''), e.user_id, models.provider, models.model,
-  models.input_tokens, models.output_tokens, models.estimated, case when models.place = 0 then e.run_ms else 0 end, e.metadata,
+  models.input_tokens, models.output_tokens, models.cached_input_tokens, models.cache_write_tokens, models.reasoning_tokens, models.estimated, case when models.place = 0 then e.run_ms else 0 end, e.metadata,
   (now() at time zone 'UTC')::date
   from ended e cross join lateral (
-    select (row_number() over (order by first) - 1)::smallint as place, provider, model, input_tokens, output_tokens, estimated
+    select (row_number() over (order by first) - 1)::smallint as place, provider, model, input_tokens, output_tokens,
+    cached_input_tokens, cache_write_tokens, reasoning_tokens, estimated
     from (
       select 0 as first, e.new_provider as provider, e.new_model as model,
       e.input_tokens - coalesce(sum((o ->> 'inputTokens')::bigint), 0) as input_tokens,
-      e.output_tokens - coalesce(sum((o ->> 'outputTokens')::bigint), 0) as output_tokens, e.usage_estimated as estimated
+      e.output_tokens - coalesce(sum((o ->> 'outputTokens')::bigint), 0) as output_tokens,
+      e.cached_input_tokens - coalesce(sum((o ->> 'cachedInputTokens')::bigint), 0) as cached_input_tokens,
+      e.cache_write_tokens - coalesce(sum((o ->> 'cacheWriteTokens')::bigint), 0) as cache_write_tokens,
+      e.reasoning_tokens - coalesce(sum((o ->> 'reasoningTokens')::bigint), 0) as reasoning_tokens, e.usage_estimated as estimated
       from jsonb_array_elements(e.model_usage) o
       union all
       select min(place), o ->> 'provider', o ->> 'model', sum((o ->> 'inputTokens')::bigint),
-      sum((o ->> 'outputTokens')::bigint), bool_or((o ->> 'estimated')::boolean)
+      sum((o ->> 'outputTokens')::bigint), coalesce(sum((o ->> 'cachedInputTokens')::bigint), 0),
+      coalesce(sum((o ->> 'cacheWriteTokens')::bigint), 0), coalesce(sum((o ->> 'reasoningTokens')::bigint), 0), bool_or((o ->> 'estimated')::boolean)
       from jsonb_array_elements(e.model_usage) with ordinality as others (o, place)
       group by 2, 3, o ->> 'providerType'
     ) each_model
@@ -1315,7 +1330,7 @@ select id, kind, (select count(*) from followed) from ended;
 -- plan: followed: webhooks by webhooks_enabled, tenants by tenants_pkey
 with /* turn.end */ asked as materialized (
   select * from (
-    select * from json_to_recordset($1::text::json) as t(turn_id text, session_id text, attempt int, new_relay_events int, new_last_chunk json, new_input_tokens bigint, new_output_tokens bigint, new_model_calls int, new_estimated boolean, new_steps json, new_tools_left_out json, new_first_text_at timestamptz, new_messages json, new_message_count int, new_message_bytes bigint, new_preview text, new_provider text, new_model text) limit $2
+    select * from json_to_recordset($1::text::json) as t(turn_id text, session_id text, attempt int, new_relay_events int, new_last_chunk json, new_input_tokens bigint, new_output_tokens bigint, new_cached_input_tokens bigint, new_cache_write_tokens bigint, new_reasoning_tokens bigint, new_model_calls int, new_estimated boolean, new_steps json, new_tools_left_out json, new_first_text_at timestamptz, new_messages json, new_message_count int, new_message_bytes bigint, new_preview text, new_provider text, new_model text) limit $2
   ) t limit $3
 ), home as materialized (
   select s.id, s.line from (select distinct session_id from asked order by session_id) a
@@ -1329,14 +1344,17 @@ with /* turn.end */ asked as materialized (
   ) t
 ), ended as (
   update turns t set status = 'succeeded', error = null, finished_at = now(), run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint, input_tokens = input_tokens + was.new_input_tokens,
-  output_tokens = output_tokens + was.new_output_tokens, model_calls = model_calls + was.new_model_calls,
+  output_tokens = output_tokens + was.new_output_tokens,
+  cached_input_tokens = cached_input_tokens + was.new_cached_input_tokens,
+  cache_write_tokens = cache_write_tokens + was.new_cache_write_tokens,
+  reasoning_tokens = reasoning_tokens + was.new_reasoning_tokens, model_calls = model_calls + was.new_model_calls,
   usage_estimated = usage_estimated or was.new_estimated, steps = coalesce(was.new_steps, t.steps),
   tools_left_out = coalesce(was.new_tools_left_out, t.tools_left_out),
   first_text_at = coalesce(first_text_at, was.new_first_text_at), answer = null,
   relay_events = was.new_relay_events, last_chunk = was.new_last_chunk
   from was where t.id = was.id
   returning t.id, t.kind, t.tenant_id, t.agent_id, t.session_id, t.user_id, t.metadata, t.run_ms, t.input_tokens, t.output_tokens,
-  t.usage_estimated, (coalesce(pg_column_size(t.input), 0) + 2 * pg_column_size(t.metadata)
+  t.cached_input_tokens, t.cache_write_tokens, t.reasoning_tokens, t.usage_estimated, (coalesce(pg_column_size(t.input), 0) + 2 * pg_column_size(t.metadata)
     + coalesce(pg_column_size(t.response_format), 0) + coalesce(pg_column_size(t.caller_options), 0)) as asked_bytes, was.before, was.home_line, was.new_messages, was.new_message_count,
   was.new_message_bytes, was.new_preview, was.new_provider, was.new_model, was.new_input_tokens, was.new_output_tokens
 ), forgotten as (
@@ -1352,8 +1370,10 @@ with /* turn.end */ asked as materialized (
   visible = true, updated_at = now(), last_message_preview = e.new_preview
   from ended e where s.id = e.session_id
 ), used as (
-  insert into usage (turn_id, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens, estimated, duration_ms, metadata, day)
-  select id, tenant_id, agent_id, session_id, user_id, new_provider, new_model, input_tokens, output_tokens, usage_estimated,
+  insert into usage (turn_id, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens,
+    cached_input_tokens, cache_write_tokens, reasoning_tokens, estimated, duration_ms, metadata, day)
+  select id, tenant_id, agent_id, session_id, user_id, new_provider, new_model, input_tokens, output_tokens,
+  cached_input_tokens, cache_write_tokens, reasoning_tokens, usage_estimated,
   run_ms, metadata, (now() at time zone 'UTC')::date
   from ended
 ), owed as materialized (
@@ -1498,27 +1518,31 @@ select pg_notify($2, tenant_id) from (select distinct tenant_id from parked) ten
 -- when: its worker stops
 -- when: its worker has lost its hold on it
 -- when: its worker is lost
--- parameters: $1 json, $2 json, $3 timestamp with time zone, $4 bigint, $5 bigint, $6 integer, $7 boolean, $8 jsonb,
---   $9 integer, $10 integer, $11 text turn_…, $12 integer, $13 integer, $14 integer, $15 bigint, $16 integer, $17 text
+-- parameters: $1 json, $2 json, $3 timestamp with time zone, $4 bigint, $5 bigint, $6 bigint, $7 bigint, $8 bigint,
+--   $9 integer, $10 boolean, $11 jsonb, $12 integer, $13 integer, $14 text turn_…, $15 integer, $16 integer,
+--   $17 integer, $18 bigint, $19 integer, $20 text
 -- plan: requeued: turns by turns_pkey, updates turns
 -- plan: spent: tenants by tenants_pkey, updates tenants
 with /* turn.requeue */ requeued as (
   update turns set status = 'queued', worker_id = null, claimed_at = null, shown_at = null, run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint,
   steps = coalesce($1, steps), tools_left_out = coalesce($2, tools_left_out),
   first_text_at = coalesce(first_text_at, $3::timestamptz), input_tokens = input_tokens + $4, output_tokens = output_tokens + $5,
-  model_calls = model_calls + $6, usage_estimated = usage_estimated or $7,
-  model_usage = coalesce(coalesce(model_usage, '[]') || $8::jsonb, model_usage), attempts_before = attempts_before + $9, crashes = crashes + $10
-  where id = $11 and attempt = $12 and status = 'running' and (shown_at is null or steps_done > 0)
+  cached_input_tokens = cached_input_tokens + $6,
+  cache_write_tokens = cache_write_tokens + $7,
+  reasoning_tokens = reasoning_tokens + $8,
+  model_calls = model_calls + $9, usage_estimated = usage_estimated or $10,
+  model_usage = coalesce(coalesce(model_usage, '[]') || $11::jsonb, model_usage), attempts_before = attempts_before + $12, crashes = crashes + $13
+  where id = $14 and attempt = $15 and status = 'running' and (shown_at is null or steps_done > 0)
   and cancel_requested_at is null and stopped_worker_at is null
-  and coalesce(attempt - attempts_before - crashes < $13::int, true) and coalesce(crashes < $14::int, true)
+  and coalesce(attempt - attempts_before - crashes < $16::int, true) and coalesce(crashes < $17::int, true)
   returning id, session_id, tenant_id
 ), spent as (
-  update tenants t set usage_credit = usage_credit - $15::bigint
+  update tenants t set usage_credit = usage_credit - $18::bigint
   from "requeued" moved where t.id = moved.tenant_id and usage_credit is not null
   returning usage_credit
 )
-select (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $16, job_key => id
-)).id as job, pg_notify($17, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id)::text as announced from requeued;
+select (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $19, job_key => id
+)).id as job, pg_notify($20, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id)::text as announced from requeued;
 
 
 -- turn.resume
@@ -1568,9 +1592,9 @@ case when parked_at is null then pg_notify($9, id || ' ' || coalesce(session_id,
 -- turn.step
 
 -- when: a completed step
--- parameters: $1 integer, $2 integer, $3 json, $4 json, $5 timestamp with time zone, $6 bigint, $7 bigint, $8 integer,
---   $9 boolean, $10 jsonb, $11 text turn_…, $12 integer, $13 integer, $14 integer, $15 json, $16 bigint,
---   $17 text turn_…, $18 integer, $19 text ten_…
+-- parameters: $1 integer, $2 integer, $3 json, $4 json, $5 timestamp with time zone, $6 bigint, $7 bigint, $8 bigint,
+--   $9 bigint, $10 bigint, $11 integer, $12 boolean, $13 jsonb, $14 text turn_…, $15 integer, $16 integer,
+--   $17 integer, $18 json, $19 bigint, $20 text turn_…, $21 integer, $22 text ten_…
 -- plan: the statement: turns by turns_pkey, tenants by tenants_pkey
 -- plan: stepped: turns by turns_pkey, updates turns
 -- plan: kept: inserts turn_checkpoints
@@ -1579,20 +1603,23 @@ with /* turn.step */ stepped as (
   update turns set steps_done = steps_done + 1, step_events = $1, tool_events = null, crashes = 0,
   attempts_before = attempt - 1, calls_before = model_calls + $2, steps = coalesce($3, steps), tools_left_out = coalesce($4, tools_left_out),
   first_text_at = coalesce(first_text_at, $5::timestamptz), input_tokens = input_tokens + $6, output_tokens = output_tokens + $7,
-  model_calls = model_calls + $8, usage_estimated = usage_estimated or $9,
-  model_usage = coalesce(coalesce(model_usage, '[]') || $10::jsonb, model_usage)
-  where id = $11 and attempt = $12 and status = 'running' and steps_done = $13
+  cached_input_tokens = cached_input_tokens + $8,
+  cache_write_tokens = cache_write_tokens + $9,
+  reasoning_tokens = reasoning_tokens + $10,
+  model_calls = model_calls + $11, usage_estimated = usage_estimated or $12,
+  model_usage = coalesce(coalesce(model_usage, '[]') || $13::jsonb, model_usage)
+  where id = $14 and attempt = $15 and status = 'running' and steps_done = $16
   returning id, tenant_id
 ), kept as (
-  insert into turn_checkpoints (turn_id, step, chunks) select id, $14, $15 from stepped
+  insert into turn_checkpoints (turn_id, step, chunks) select id, $17, $18 from stepped
 ), spent as (
-  update tenants t set usage_credit = usage_credit - $16::bigint
+  update tenants t set usage_credit = usage_credit - $19::bigint
   from "stepped" moved where t.id = moved.tenant_id and usage_credit is not null
   returning usage_credit
 )
 select coalesce((select usage_credit from spent), t.usage_credit) as credit,
-not exists (select 1 from turns where id = $17 and attempt = $18 and status = 'running') as is_gone
-from tenants t where t.id = $19;
+not exists (select 1 from turns where id = $20 and attempt = $21 and status = 'running') as is_gone
+from tenants t where t.id = $22;
 
 
 -- turn.unclaim

@@ -6,6 +6,7 @@ import type { DownloadFiles, ModelCallRequest } from "./model-call-request.ts";
 import type { Model, ModelPart } from "./model-part.ts";
 import type { ThoughtName } from "./sending/said.ts";
 import type { AnswerPart, ModelCallEnd } from "./step-record.ts";
+import { saidUsage } from "./token-counts.ts";
 import { withoutBookkeeping } from "./vendor-metadata.ts";
 
 type Finish = Extract<ModelPart, { type: "finish" }>;
@@ -119,10 +120,7 @@ export class AnswerReader {
     if (isBrokenOff(part)) throw new InvalidResponseDataError({ data: null, message: "No end of the answer came." });
     this.isOver = true;
     // The gateway's client hands on whatever the server sends, so the usage may be missing.
-    const usage = this.#meter.end({
-      inputTokens: part.usage?.inputTokens?.total,
-      outputTokens: part.usage?.outputTokens?.total,
-    });
+    const usage = this.#meter.end(saidUsage(part.usage));
     const finishReason = part.finishReason.unified;
     const { id: responseId, modelId } = this.#response;
     this.#request.spans.end({ responseId, modelId, finishReason, usage });

@@ -4,12 +4,44 @@ import { callTokensMax } from "../kernel/limits.ts";
 export interface TokenCounts {
   readonly inputTokens: number;
   readonly outputTokens: number;
+  /** Of the input, what the vendor had in its cache. */
+  readonly cachedInputTokens: number;
+  /** Of the input, what the vendor put into its cache. */
+  readonly cacheWriteTokens: number;
+  /** Of the output, what was thought and not said. */
+  readonly reasoningTokens: number;
+}
+
+/** No tokens. */
+export const noTokens: TokenCounts = {
+  inputTokens: 0,
+  outputTokens: 0,
+  cachedInputTokens: 0,
+  cacheWriteTokens: 0,
+  reasoningTokens: 0,
+};
+
+/** The counts by name. */
+export const tokenCountNames = Object.keys(noTokens) as readonly (keyof TokenCounts)[];
+
+/** Returns the counts of two usages together; `sign` -1: what is left of the first without the second. */
+export function addTokens(one: TokenCounts, other: TokenCounts, sign: 1 | -1 = 1): TokenCounts {
+  return {
+    inputTokens: one.inputTokens + sign * other.inputTokens,
+    outputTokens: one.outputTokens + sign * other.outputTokens,
+    cachedInputTokens: one.cachedInputTokens + sign * other.cachedInputTokens,
+    cacheWriteTokens: one.cacheWriteTokens + sign * other.cacheWriteTokens,
+    reasoningTokens: one.reasoningTokens + sign * other.reasoningTokens,
+  };
 }
 
 /** What a provider says that a model call used. Its numbers are the provider's, so they may be anything. */
 export interface SaidUsage {
   readonly inputTokens?: unknown;
   readonly outputTokens?: unknown;
+  readonly cachedInputTokens?: unknown;
+  readonly cacheWriteTokens?: unknown;
+  readonly reasoningTokens?: unknown;
 }
 
 /** What one model call used. */
@@ -37,17 +69,28 @@ export function estimatedTokens(bytes: number): number {
  * `callTokensMax` counts as if the provider had not said it: a tenant chooses its
  * providers, and a negative count would raise its usage credit. Nor does a 0 say anything
  * where bytes were sent, or came: the vendors' clients make a 0 of a count that is missing.
- * What is not said is estimated.
+ * What is not said is estimated; of a part, it is 0.
  */
-export function callUsage({ inputTokens, outputTokens }: SaidUsage, bytes: () => CallBytes): CallUsage {
-  const input = countOf(inputTokens);
-  const output = countOf(outputTokens);
-  if (input && output) return { inputTokens: input, outputTokens: output, estimated: false };
+export function callUsage(said: SaidUsage, bytes: () => CallBytes): CallUsage {
+  const input = countOf(said.inputTokens);
+  const output = countOf(said.outputTokens);
+  if (input && output) return { ...withParts(input, output, said), estimated: false };
   const { sent, came } = bytes();
   return {
-    inputTokens: input || estimatedTokens(sent),
-    outputTokens: output || estimatedTokens(came),
+    ...withParts(input || estimatedTokens(sent), output || estimatedTokens(came), said),
     estimated: !isSaid(input, sent) || !isSaid(output, came),
+  };
+}
+
+/** A part is never larger than its whole, nor are the two parts of the input together. */
+function withParts(inputTokens: number, outputTokens: number, said: SaidUsage): TokenCounts {
+  const cachedInputTokens = Math.min(countOf(said.cachedInputTokens) ?? 0, inputTokens);
+  return {
+    inputTokens,
+    outputTokens,
+    cachedInputTokens,
+    cacheWriteTokens: Math.min(countOf(said.cacheWriteTokens) ?? 0, inputTokens - cachedInputTokens),
+    reasoningTokens: Math.min(countOf(said.reasoningTokens) ?? 0, outputTokens),
   };
 }
 
@@ -56,8 +99,8 @@ function isSaid(count: number | null, bytes: number): boolean {
 }
 
 /** Returns the token counts that a provider says; 0 for those that it does not. */
-export function tokenCounts({ inputTokens, outputTokens }: SaidUsage): TokenCounts {
-  return { inputTokens: countOf(inputTokens) ?? 0, outputTokens: countOf(outputTokens) ?? 0 };
+export function tokenCounts(said: SaidUsage): TokenCounts {
+  return withParts(countOf(said.inputTokens) ?? 0, countOf(said.outputTokens) ?? 0, said);
 }
 
 /** Returns a count, or null for what is none. */
@@ -65,4 +108,24 @@ function countOf(said: unknown): number | null {
   if (!Number.isInteger(said)) return null;
   const count = said as number;
   return count >= 0 && count <= callTokensMax ? count : null;
+}
+
+/** A usage in the form of the vendors' clients, any part of which may be missing. */
+interface ClientUsage {
+  readonly inputTokens?: { readonly total?: unknown; readonly cacheRead?: unknown; readonly cacheWrite?: unknown };
+  readonly outputTokens?: { readonly total?: unknown; readonly reasoning?: unknown };
+  readonly raw?: { readonly prompt_tokens_details?: { readonly cache_write_tokens?: unknown } | null };
+}
+
+/** Returns what a vendor's client hands on of what its provider says. */
+export function saidUsage(usage: unknown): SaidUsage {
+  const { inputTokens, outputTokens, raw } = (usage ?? {}) as ClientUsage;
+  return {
+    inputTokens: inputTokens?.total,
+    outputTokens: outputTokens?.total,
+    cachedInputTokens: inputTokens?.cacheRead,
+    // The client for any server that speaks OpenAI's protocol (`@ai-sdk/openai-compatible` 3.0.92) hands it on as it came.
+    cacheWriteTokens: inputTokens?.cacheWrite ?? raw?.prompt_tokens_details?.cache_write_tokens,
+    reasoningTokens: outputTokens?.reasoning,
+  };
 }

@@ -3,6 +3,7 @@ import { ApiError } from "../kernel/errors.ts";
 import type { IdOf } from "../kernel/ids.ts";
 import type { UiMessage } from "../messages/ui-message.ts";
 import type { ResponseFormat } from "../model/response-format.ts";
+import type { TokenCounts } from "../model/token-counts.ts";
 import type { CallerOptions } from "../sessions/state/caller-options.ts";
 import type { TurnKind, TurnStatus } from "../sessions/state/turn.ts";
 import type { TurnError } from "../sessions/state/turn-end.ts";
@@ -35,7 +36,7 @@ export interface AskedPause {
   readonly calls: readonly { readonly toolCallId: string; readonly tool: string; readonly status: string }[];
 }
 
-interface TurnRow {
+interface TurnRow extends TokenCounts {
   readonly turnId: IdOf<"turn">;
   readonly tenantId: IdOf<"tenant">;
   readonly agentId: IdOf<"agent">;
@@ -50,8 +51,6 @@ interface TurnRow {
   readonly responseFormat: ResponseFormat | null;
   readonly acceptedAt: Date;
   readonly finishedAt: Date | null;
-  readonly inputTokens: number;
-  readonly outputTokens: number;
   readonly steps: readonly TurnStep[] | null;
   readonly message: UiMessage | null;
 }
@@ -78,7 +77,7 @@ export async function readResponse(
   const [turn] = await sql<TurnRow[]>`
     select t.id as turn_id, t.tenant_id, t.agent_id, t.session_id, t.kind, t.status as turn_status, t.assistant_message_id, t.user_id,
       t.error, t.last_chunk, t.caller_options, t.response_format, t.accepted_at, t.finished_at, t.input_tokens, t.output_tokens,
-      t.steps, coalesce(t.answer, m.content) as message
+      t.cached_input_tokens, t.cache_write_tokens, t.reasoning_tokens, t.steps, coalesce(t.answer, m.content) as message
     from turns t
     left join messages m on m.session_id = t.session_id and m.id = t.assistant_message_id and m.role = 'assistant'
     where t.id = coalesce((select turn_id from continuations where id = ${continuationId}), ${turnId})

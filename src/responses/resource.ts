@@ -1,5 +1,6 @@
 import type { IdOf } from "../kernel/ids.ts";
 import type { ResponseFormat } from "../model/response-format.ts";
+import { addTokens, noTokens, type TokenCounts } from "../model/token-counts.ts";
 import type { CallerOptions } from "../sessions/state/caller-options.ts";
 import type { TurnError } from "../sessions/state/turn-end.ts";
 import type { LogStatus } from "../sessions/state/turn-log.ts";
@@ -177,27 +178,23 @@ function endOf({ pauses, place, finishedAt }: StoredResponse): Date | null {
 
 /** Tokens of the steps of this response: those that began between its start and the next one's. */
 function usageOf(stored: StoredResponse): object {
-  const { pauses, place, steps, inputTokens, outputTokens } = stored;
-  if (pauses.length === 0) return usage(inputTokens, outputTokens);
+  const { pauses, place, steps } = stored;
+  if (pauses.length === 0) return usage(stored);
   const from = pauses[place - 1]?.startedAt ?? null;
   const until = pauses[place]?.startedAt ?? null;
   const own = (steps ?? []).filter(({ startedAt }) => {
     const at = Date.parse(startedAt);
     return (place === 0 || (from !== null && at >= from.getTime())) && (until === null || at < until.getTime());
   });
-  const sum = (of: (step: (typeof own)[number]) => number) => own.reduce((total, step) => total + of(step), 0);
-  return usage(
-    sum((step) => step.inputTokens),
-    sum((step) => step.outputTokens),
-  );
+  return usage(own.reduce((total, step) => addTokens(total, { ...noTokens, ...step }), noTokens));
 }
 
-function usage(inputTokens: number, outputTokens: number): object {
+function usage({ inputTokens, outputTokens, cachedInputTokens, reasoningTokens }: TokenCounts): object {
   return {
     input_tokens: inputTokens,
-    input_tokens_details: { cached_tokens: 0 },
+    input_tokens_details: { cached_tokens: cachedInputTokens },
     output_tokens: outputTokens,
-    output_tokens_details: { reasoning_tokens: 0 },
+    output_tokens_details: { reasoning_tokens: reasoningTokens },
     total_tokens: inputTokens + outputTokens,
   };
 }

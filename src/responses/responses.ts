@@ -82,9 +82,9 @@ const ToolChoice = Type.Union([
 
 const Usage = Component("ResponseUsage", {
   input_tokens: example(Type.Integer(), 120),
-  input_tokens_details: example(Anything, { cached_tokens: 0 }),
+  input_tokens_details: example(Type.Object({ cached_tokens: Type.Integer() }), { cached_tokens: 64 }),
   output_tokens: example(Type.Integer(), 40),
-  output_tokens_details: example(Anything, { reasoning_tokens: 0 }),
+  output_tokens_details: example(Type.Object({ reasoning_tokens: Type.Integer() }), { reasoning_tokens: 16 }),
   total_tokens: example(Type.Integer(), 160),
 });
 

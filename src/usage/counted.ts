@@ -3,13 +3,24 @@ import { andOf } from "../kernel/auth/agent-scope.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import type { UsageQuestion } from "./query.ts";
 
-/** Returns the four sums over the counted rows, as columns. */
+/** Returns the four sums over the counted rows, as columns. By them sessions are ordered, so the index by session has them. */
 export function sums(sql: AnySql, prefix: "" | "total_" = ""): postgres.Fragment {
   const sum = (column: string) => sql`sum(${sql(column)})::bigint as ${sql(`${prefix}${column}`)}`;
   return sql`${sum("turns")}, ${sum("input_tokens")}, ${sum("output_tokens")}, ${sum("duration_ms")}`;
 }
 
-const numbers = (sql: AnySql) => sql`input_tokens, output_tokens, duration_ms`;
+/** Returns the sums of the parts of the tokens, as columns. */
+export function partSums(sql: AnySql, prefix: "" | "total_" = ""): postgres.Fragment {
+  const sum = (column: string) => sql`sum(${sql(column)})::bigint as ${sql(`${prefix}${column}`)}`;
+  return sql`${sum("cached_input_tokens")}, ${sum("cache_write_tokens")}, ${sum("reasoning_tokens")}`;
+}
+
+/** Returns the columns that `partSums` adds up. */
+export function parts(sql: AnySql): postgres.Fragment {
+  return sql`cached_input_tokens, cache_write_tokens, reasoning_tokens`;
+}
+
+const numbers = (sql: AnySql) => sql`input_tokens, output_tokens, duration_ms, ${parts(sql)}`;
 /** How many turns a row of `usage` stands for: a turn of several models counts by its first row. */
 const turnsOfRow = (sql: AnySql) => sql`case when place = 0 then 1::bigint else 0 end as turns`;
 

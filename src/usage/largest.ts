@@ -1,25 +1,28 @@
 import type postgres from "postgres";
 import type { AnySql, Tx } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
-import { conditions, counted, summedRows, sums, unsummedRows } from "./counted.ts";
+import { noTokens, type TokenCounts } from "../model/token-counts.ts";
+import { conditions, counted, partSums, parts, summedRows, sums, unsummedRows } from "./counted.ts";
 import type { UsageQuestion } from "./query.ts";
 
 /** What a session used within a range. */
-interface SessionRow {
+interface SessionRow extends Pick<TokenCounts, "inputTokens" | "outputTokens"> {
   sessionId: string;
   turns: number;
-  inputTokens: number;
-  outputTokens: number;
   durationMs: number;
 }
 
+/** The same with the parts of its tokens. They are read of those sessions only that are in the response: no index has them. */
+interface WholeRow extends SessionRow, TokenCounts {}
+
 /** The totals of all sessions together: of at least one turn. */
-interface TotalRow {
+interface TotalRow extends TotalCounts {
   totalTurns: number;
-  totalInputTokens: number;
-  totalOutputTokens: number;
   totalDurationMs: number;
 }
+
+/** The totals of tokens. */
+export type TotalCounts = { [Name in keyof TokenCounts as `total${Capitalize<Name>}`]: number };
 
 /** How far a search for the largest sessions goes. */
 export interface Reach {
@@ -45,7 +48,7 @@ export async function largestSessions(
   tenantId: string,
   question: UsageQuestion,
   reach: Reach = usualReach,
-): Promise<(SessionRow & TotalRow)[]> {
+): Promise<(WholeRow & TotalRow)[]> {
   const totals = await readTotals(sql, tenantId, question);
   if (totals === null) return [];
   const isFiltered =
@@ -65,7 +68,7 @@ async function readTotals(sql: AnySql, tenantId: string, question: UsageQuestion
 }
 
 function totalsOf(sql: AnySql, tenantId: string, question: UsageQuestion): postgres.Fragment {
-  return sql`select ${sums(sql, "total_")} from (${counted(sql, tenantId, question)}) counted`;
+  return sql`select ${sums(sql, "total_")}, ${partSums(sql, "total_")} from (${counted(sql, tenantId, question)}) counted`;
 }
 
 /**
@@ -73,13 +76,14 @@ function totalsOf(sql: AnySql, tenantId: string, question: UsageQuestion): postg
  * turns: any other one used less than each of the largest. The totals come from the tables of sums, and are
  * materialized because they were seen to be computed anew for each session.
  */
-function readAll(sql: AnySql, tenantId: string, question: UsageQuestion): Promise<(SessionRow & TotalRow)[]> {
+function readAll(sql: AnySql, tenantId: string, question: UsageQuestion): Promise<(WholeRow & TotalRow)[]> {
   const mostSummed = sql`(
     select session_id from (${summedRows(sql, conditions(sql, tenantId, question))}) summed group by session_id
     order by sum(input_tokens + output_tokens) desc, session_id limit ${question.limit})`;
-  return sql<(SessionRow & TotalRow)[]>`
-    with totals as materialized (${totalsOf(sql, tenantId, question)}), ${buckets(sql, tenantId, question, mostSummed)}
-    select * from buckets cross join totals order by input_tokens + output_tokens desc, session_id`;
+  return sql<(WholeRow & TotalRow)[]>`
+    with totals as materialized (${totalsOf(sql, tenantId, question)}), ${buckets(sql, tenantId, question, mostSummed)},
+      ${partsOfBuckets(sql, tenantId, question)}
+    select * from buckets join parts using (session_id) cross join totals order by input_tokens + output_tokens desc, session_id`;
 }
 
 /**
@@ -95,10 +99,40 @@ function buckets(sql: AnySql, tenantId: string, question: UsageQuestion, some: p
     ), buckets as (
       select session_id, ${sums(sql)} from (
         select before.* from among cross join lateral (
-          ${summedRows(sql, sql`${asked} and session_id = among.session_id`)} offset 0) before
-        union all select * from unsummed
+          select session_id, turns, input_tokens, output_tokens, duration_ms
+          from (${summedRows(sql, sql`${asked} and session_id = among.session_id`)}) own offset 0) before
+        union all select session_id, turns, input_tokens, output_tokens, duration_ms from unsummed
       ) counted group by session_id order by sum(input_tokens + output_tokens) desc, session_id limit ${question.limit}
     )`;
+}
+
+/** Returns the CTE `parts`: the sums of the parts of each session in `buckets`, from its own rows and from those in `unsummed`. */
+function partsOfBuckets(sql: AnySql, tenantId: string, question: UsageQuestion): postgres.Fragment {
+  const asked = conditions(sql, tenantId, question);
+  return sql`
+    parts as (
+      select session_id, ${partSums(sql)} from (
+        select before.* from buckets cross join lateral (
+          select session_id, ${parts(sql)} from (${summedRows(sql, sql`${asked} and session_id = buckets.session_id`)}) own offset 0) before
+        union all select session_id, ${parts(sql)} from unsummed where session_id in (select session_id from buckets)
+      ) counted group by session_id
+    )`;
+}
+
+/** Returns sessions with the parts of their tokens, in the order in which they come. */
+async function withParts(
+  sql: Tx,
+  tenantId: string,
+  question: UsageQuestion,
+  found: readonly SessionRow[],
+): Promise<WholeRow[]> {
+  const rows = await sql<(TokenCounts & { sessionId: string })[]>`
+    with unsummed as materialized (${unsummedRows(sql, conditions(sql, tenantId, question))}), buckets as (
+      select unnest(${found.map(({ sessionId }) => sessionId)}::text[]) as session_id
+    ), ${partsOfBuckets(sql, tenantId, question)}
+    select * from parts`;
+  const partsOf = new Map(rows.map((row) => [row.sessionId, row]));
+  return found.map((session) => ({ ...noTokens, ...partsOf.get(session.sessionId), ...session }));
 }
 
 /** The last session of a step. */
@@ -116,7 +150,7 @@ async function seek(
   tenantId: string,
   question: UsageQuestion,
   { steps }: Reach,
-): Promise<(SessionRow & TotalRow)[] | null> {
+): Promise<(WholeRow & TotalRow)[] | null> {
   const totals = await readTotals(sql, tenantId, question);
   if (totals === null) return [];
   // Sessions whose totals are not complete yet, and the stateless turns, which have no session. Of such a session a
@@ -128,7 +162,7 @@ async function seek(
     found = largestOf([...examined.sessions, ...found], question.limit);
     last = examined.last;
     if (last === null || examined.count < step || isComplete(found, last, question.limit))
-      return found.map((session) => ({ ...session, ...totals }));
+      return (await withParts(sql, tenantId, question, found)).map((session) => ({ ...session, ...totals }));
   }
   return null;
 }

@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { commonPage } from "../kernel/http/page.ts";
 import { Closed, Digits, OneOf, UserId } from "../kernel/http/request-fields.ts";
 import { Id } from "../kernel/ids.ts";
+import type { TokenCounts } from "../model/token-counts.ts";
 
 /** What usage can be grouped by. */
 export const usageGroups = ["day", "agent", "model", "session", "user"] as const;
@@ -38,9 +39,7 @@ export const UsageQuery = Closed({ ...filters, agentId: Type.Optional(Id("agent"
 export const AgentUsageQuery = Closed({ ...filters, agentId: Type.Optional(Type.String()) });
 
 /** Sums over turns. */
-export interface UsageTotals {
-  readonly inputTokens: number;
-  readonly outputTokens: number;
+export interface UsageTotals extends TokenCounts {
   /** Turns, not model calls. */
   readonly requestCount: number;
   readonly durationMs: number;

@@ -1,6 +1,7 @@
 import type { AnySql } from "../kernel/database/client.ts";
-import { counted, sums } from "./counted.ts";
-import { largestSessions } from "./largest.ts";
+import type { TokenCounts } from "../model/token-counts.ts";
+import { counted, partSums, sums } from "./counted.ts";
+import { largestSessions, type TotalCounts } from "./largest.ts";
 import type { UsageQuestion } from "./query.ts";
 import { type UsageBucket, type UsageGroup, type UsageTotals, usageBucketsMax } from "./schema.ts";
 
@@ -13,19 +14,15 @@ const keyColumns: Readonly<Record<UsageGroup, readonly string[]>> = {
   user: ["user_id"],
 };
 
-interface BucketRow {
+interface BucketRow extends TokenCounts, TotalCounts {
   day?: Date;
   agentId?: string;
   sessionId?: string;
   userId?: string;
   provider?: string | null;
   model?: string | null;
-  inputTokens: number;
-  outputTokens: number;
   turns: number;
   durationMs: number;
-  totalInputTokens: number;
-  totalOutputTokens: number;
   totalTurns: number;
   totalDurationMs: number;
 }
@@ -52,11 +49,11 @@ function allBuckets(sql: AnySql, tenantId: string, question: UsageQuestion) {
   const key = () => sql(keyColumns[groupBy] as string[]);
   return sql<BucketRow[]>`
     with buckets as (
-      select ${key()}, ${sums(sql)} from (${counted(sql, tenantId, question)}) counted group by ${key()}
+      select ${key()}, ${sums(sql)}, ${partSums(sql)} from (${counted(sql, tenantId, question)}) counted group by ${key()}
     )
-    select *, sum(turns) over ()::bigint as total_turns, sum(input_tokens) over ()::bigint as total_input_tokens,
-      sum(output_tokens) over ()::bigint as total_output_tokens, sum(duration_ms) over ()::bigint as total_duration_ms
-    from buckets
+    select * from buckets cross join (
+      select ${sums(sql, "total_")}, ${partSums(sql, "total_")} from buckets
+    ) totals
     order by ${groupBy === "day" ? sql`` : sql`input_tokens + output_tokens desc,`} ${key()}
     limit ${usageBucketsMax}`;
 }
@@ -71,6 +68,9 @@ function showBucket(row: BucketRow): UsageBucket {
     model: row.model ?? null,
     inputTokens: row.inputTokens,
     outputTokens: row.outputTokens,
+    cachedInputTokens: row.cachedInputTokens,
+    cacheWriteTokens: row.cacheWriteTokens,
+    reasoningTokens: row.reasoningTokens,
     requestCount: row.turns,
     durationMs: row.durationMs,
   };
@@ -81,6 +81,9 @@ function showTotals(row: BucketRow | undefined): UsageTotals {
   return {
     inputTokens: row?.totalInputTokens ?? 0,
     outputTokens: row?.totalOutputTokens ?? 0,
+    cachedInputTokens: row?.totalCachedInputTokens ?? 0,
+    cacheWriteTokens: row?.totalCacheWriteTokens ?? 0,
+    reasoningTokens: row?.totalReasoningTokens ?? 0,
     requestCount: row?.totalTurns ?? 0,
     durationMs: row?.totalDurationMs ?? 0,
   };

@@ -1,5 +1,6 @@
 import type postgres from "postgres";
 import type { AnySql } from "../kernel/database/client.ts";
+import { parts } from "./counted.ts";
 
 /**
  * Rows that one statement adds up: that takes a second under load when each row has
@@ -15,11 +16,14 @@ const batchesMax = 100;
  */
 export async function sumUsage(sql: AnySql, { rows = batchRows }: { readonly rows?: number } = {}): Promise<number> {
   let summed = 0;
-  for (let batch = 0; batch < batchesMax; batch++) {
-    const taken = await sumBatch(sql, rows);
-    summed += taken;
-    if (taken < rows) break;
-  }
+  const isUnsummed = sql`not summed or not user_summed or not session_summed`;
+  // What a worker of the release before has added lacks its parts, which it does not know.
+  for (const where of [isUnsummed, sql`summed and not parts_summed`])
+    for (let batch = 0; batch < batchesMax; batch++) {
+      const taken = await sumBatch(sql, where, rows);
+      summed += taken;
+      if (taken < rows) break;
+    }
   return summed;
 }
 
@@ -29,20 +33,19 @@ export async function sumUsage(sql: AnySql, { rows = batchRows }: { readonly row
  * sums in the same order: table by table, and in each by its key. A worker of an
  * earlier release does not know some of the sums: its rows then lack only these.
  */
-async function sumBatch(sql: AnySql, rowsMax: number): Promise<number> {
+async function sumBatch(sql: AnySql, where: postgres.Fragment, rowsMax: number): Promise<number> {
   const byUser = sql`tenant_id, day, user_id, agent_id`;
   const byAgent = sql`tenant_id, day, agent_id`;
   const [row] = await sql<{ taken: number }[]>`
     with picked as materialized (
-      select turn_id, place, summed, user_summed, session_summed from usage
-      where not summed or not user_summed or not session_summed
+      select turn_id, place, summed, user_summed, session_summed, parts_summed from usage where ${where}
       order by tenant_id, day limit ${rowsMax} for update skip locked
     ), taken as (
-      update usage u set summed = true, user_summed = true, session_summed = true
+      update usage u set summed = true, user_summed = true, session_summed = true, parts_summed = true
       from picked where u.turn_id = picked.turn_id and u.place = picked.place
       returning u.tenant_id, u.day, u.user_id, u.agent_id, u.session_id, u.place, u.provider, u.model, u.input_tokens,
-        u.output_tokens, u.duration_ms, picked.summed as was_summed, picked.user_summed as was_user_summed,
-        picked.session_summed as was_session_summed
+        u.output_tokens, u.cached_input_tokens, u.cache_write_tokens, u.reasoning_tokens, u.duration_ms, picked.summed as was_summed, picked.user_summed as was_user_summed,
+        picked.session_summed as was_session_summed, picked.parts_summed as were_parts_summed
     ), added as (${add(sql, sql`usage_sums`, byAgent, sql`not was_summed`)}
     ), added_by_user as (${add(sql, sql`usage_user_sums`, byUser, sql`not was_user_summed`)}
     ), added_by_session as (
@@ -58,13 +61,20 @@ async function sumBatch(sql: AnySql, rowsMax: number): Promise<number> {
 
 /** Returns the statement that adds the taken rows that `due` selects to the sums of a table. */
 function add(sql: AnySql, table: postgres.Fragment, ids: postgres.Fragment, due: postgres.Fragment): postgres.Fragment {
+  const lacksParts = sql`not were_parts_summed`;
+  const sum = (column: string, of: postgres.Fragment) =>
+    sql`coalesce(sum(${sql(column)}) filter (where ${of}), 0)::bigint`;
   return sql`
-      insert into ${table} as s (${ids}, provider, model, turns, input_tokens, output_tokens, duration_ms)
-      select ${ids}, provider, model, count(*) filter (where place = 0),
-        sum(input_tokens)::bigint, sum(output_tokens)::bigint, sum(duration_ms)::bigint
-      from taken where ${due} group by ${ids}, provider, model
+      insert into ${table} as s (${ids}, provider, model, turns, input_tokens, output_tokens, duration_ms, ${parts(sql)})
+      select ${ids}, provider, model, count(*) filter (where place = 0 and ${due}),
+        ${sum("input_tokens", due)}, ${sum("output_tokens", due)}, ${sum("duration_ms", due)},
+        ${sum("cached_input_tokens", lacksParts)}, ${sum("cache_write_tokens", lacksParts)}, ${sum("reasoning_tokens", lacksParts)}
+      from taken where (${due}) or ${lacksParts} group by ${ids}, provider, model
       order by ${ids}, coalesce(provider, ''), coalesce(model, '')
       on conflict (${ids}, (coalesce(provider, '')), (coalesce(model, ''))) do update set
         turns = s.turns + excluded.turns, input_tokens = s.input_tokens + excluded.input_tokens,
-        output_tokens = s.output_tokens + excluded.output_tokens, duration_ms = s.duration_ms + excluded.duration_ms`;
+        output_tokens = s.output_tokens + excluded.output_tokens, duration_ms = s.duration_ms + excluded.duration_ms,
+        cached_input_tokens = s.cached_input_tokens + excluded.cached_input_tokens,
+        cache_write_tokens = s.cache_write_tokens + excluded.cache_write_tokens,
+        reasoning_tokens = s.reasoning_tokens + excluded.reasoning_tokens`;
 }

@@ -30,7 +30,8 @@ describe("the filters of the list of turns", () => {
 
 describe("a turn as bars", () => {
   const at = (second: number) => new Date(now + second * 1000).toISOString();
-  const step = { index: 0, provider: "prv_1", model: "m", inputTokens: 1_200, outputTokens: 3, failures: [] };
+  const parts = { cachedInputTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 };
+  const step = { ...parts, index: 0, provider: "prv_1", model: "m", inputTokens: 1_200, outputTokens: 3, failures: [] };
 
   test("its wait, its model calls, and their tool calls below them", () => {
     const toolCall = { toolCallId: "c1", tool: "bash", status: "failed" as const, startedAt: at(2), finishedAt: at(3) };

@@ -1,5 +1,13 @@
 import type { Fields } from "./notation.ts";
 
+/** What a usage says of tokens. */
+export const tokenCounts = {
+  inputTokens: "int",
+  outputTokens: "int",
+  cachedInputTokens: "int",
+  cacheWriteTokens: "int",
+  reasoningTokens: "int",
+} as const;
 const turn = {
   id: "turn_",
   agentId: "ag_",
@@ -15,8 +23,7 @@ const turn = {
   startedAt: "time?",
   firstTextAt: "time?",
   finishedAt: "time?",
-  inputTokens: "int",
-  outputTokens: "int",
+  ...tokenCounts,
   usageEstimated: "bool",
   modelCalls: "int",
 } as const;
@@ -46,8 +53,7 @@ export const turnShapes: Readonly<Record<string, Fields>> = {
     finishedAt: "time?",
     provider: "prv_?",
     model: "text",
-    inputTokens: "int",
-    outputTokens: "int",
+    ...tokenCounts,
     toolCalls: "[#StepCall]",
     failures: "[#StepFailure]",
   },

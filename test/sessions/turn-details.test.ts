@@ -19,7 +19,8 @@ describe("a turn", () => {
     const { status, body } = await owner.call("GET", `/v1/turns/${played.turnId}`, { form });
     const moment = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
     const step = { index: 0, startedAt: moment, finishedAt: moment, provider: expect.stringMatching(/^prv_/) };
-    const tokens = { inputTokens: expect.any(Number), outputTokens: expect.any(Number) };
+    const parts = { cachedInputTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 };
+    const tokens = { ...parts, inputTokens: expect.any(Number), outputTokens: expect.any(Number) };
     const call = { toolCallId: expect.any(String), tool: "memory_search", status: "succeeded" };
     expect([status, body]).toEqual([
       200,

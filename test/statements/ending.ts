@@ -1,6 +1,7 @@
 import type { Sql } from "../../src/kernel/database/client.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import type { UiMessage } from "../../src/messages/ui-message.ts";
+import { noTokens } from "../../src/model/token-counts.ts";
 import { commitOutcome } from "../../src/sessions/end/commit.ts";
 import { endTurn } from "../../src/sessions/end/end.ts";
 import { outcomeOf } from "../../src/sessions/end/outcome.ts";
@@ -23,7 +24,17 @@ const used: TurnUsage = {
 };
 const usedOther: TurnUsage = {
   ...used,
-  others: [{ provider: null, providerType: null, model: "other", inputTokens: 1, outputTokens: 1, estimated: false }],
+  others: [
+    {
+      ...noTokens,
+      provider: null,
+      providerType: null,
+      model: "other",
+      inputTokens: 1,
+      outputTokens: 1,
+      estimated: false,
+    },
+  ],
 };
 
 const call = { id: newId("approval"), toolCallId: "call", tool: "tool", input: {} };

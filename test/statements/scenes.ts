@@ -2,6 +2,7 @@ import { createAuthenticator } from "../../src/kernel/auth/authenticator.ts";
 import type { Sql, Tx } from "../../src/kernel/database/client.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { takeReaperLease } from "../../src/kernel/queue/lease.ts";
+import { noTokens } from "../../src/model/token-counts.ts";
 import { findOrphans } from "../../src/sessions/recover/orphans.ts";
 import { writeBeat } from "../../src/sessions/run/beat.ts";
 import { claimCounted, claimTurn } from "../../src/sessions/run/claim.ts";
@@ -27,7 +28,15 @@ const sessionId = newId("session");
 const workerId = newId("worker");
 const continuationId = newId("continuation");
 const claim = { turnId, tenantId, attempt: 1 };
-const other = { provider: null, providerType: null, model: "other", inputTokens: 1, outputTokens: 1, estimated: false };
+const other = {
+  ...noTokens,
+  provider: null,
+  providerType: null,
+  model: "other",
+  inputTokens: 1,
+  outputTokens: 1,
+  estimated: false,
+};
 const usages = [
   { title: "", usage: noUsage },
   { title: null, usage: { ...noUsage, others: [other] } },

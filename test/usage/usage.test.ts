@@ -10,7 +10,8 @@ const agentA = `ag_${"a".repeat(24)}`;
 const agentB = `ag_${"b".repeat(24)}`;
 const session1 = `ss_${"1".repeat(24)}`;
 const session2 = `ss_${"2".repeat(24)}`;
-const noTotals = { inputTokens: 0, outputTokens: 0, requestCount: 0, durationMs: 0 };
+const noParts = { cachedInputTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 };
+const noTotals = { ...noParts, inputTokens: 0, outputTokens: 0, requestCount: 0, durationMs: 0 };
 
 interface Turn {
   day?: string;
@@ -47,7 +48,7 @@ async function usage(tenant: TestTenant, query = "", path = "/v1/usage") {
 /** A bucket with only the given fields set. */
 function bucket(fields: Record<string, unknown>) {
   const key = { day: null, agentId: null, sessionId: null, userId: null, provider: null, model: null };
-  return { ...key, inputTokens: 1, outputTokens: 1, requestCount: 1, durationMs: 1, ...fields };
+  return { ...key, ...noParts, inputTokens: 1, outputTokens: 1, requestCount: 1, durationMs: 1, ...fields };
 }
 
 async function expectBroken(tenant: TestTenant, path: string, field: string): Promise<void> {
@@ -75,7 +76,7 @@ describe("GET /v1/usage groups", () => {
         bucket({ day: "2025-03-10", inputTokens: 11, outputTokens: 22, requestCount: 2, durationMs: 33 }),
         bucket({ day: "2025-03-11", inputTokens: 500, outputTokens: 5, requestCount: 1, durationMs: 7 }),
       ],
-      totals: { inputTokens: 511, outputTokens: 27, requestCount: 3, durationMs: 40 },
+      totals: { ...noParts, inputTokens: 511, outputTokens: 27, requestCount: 3, durationMs: 40 },
     };
     expect(await usage(t, march)).toEqual(expected);
     expect(await usage(t, `${march}&groupBy=day`)).toEqual(expected);
@@ -233,7 +234,13 @@ describe("GET /v1/usage limit", () => {
     const by = async (query: string) => (await usage(t, `${march}&${query}`)) as { buckets: object[]; totals: object };
     const top = await by("groupBy=session&limit=1");
     expect(top.buckets).toEqual([bucket({ sessionId: `ss_${ids[200]}`, inputTokens: 200, outputTokens: 0 })]);
-    expect(top.totals).toEqual({ inputTokens: 20_100, outputTokens: 0, requestCount: 201, durationMs: 201 });
+    expect(top.totals).toEqual({
+      ...noParts,
+      inputTokens: 20_100,
+      outputTokens: 0,
+      requestCount: 201,
+      durationMs: 201,
+    });
     expect((await by("groupBy=session")).buckets).toHaveLength(50);
     expect((await by("groupBy=session&limit=200")).buckets).toHaveLength(200);
     expect((await by("groupBy=agent&limit=1")).buckets).toHaveLength(201);

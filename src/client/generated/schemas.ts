@@ -1004,9 +1004,9 @@ export interface ResponseTool {
 
 export interface ResponseUsage {
   input_tokens: number;
-  input_tokens_details: Record<string, unknown>;
+  input_tokens_details: { cached_tokens: number };
   output_tokens: number;
-  output_tokens_details: Record<string, unknown>;
+  output_tokens_details: { reasoning_tokens: number };
   total_tokens: number;
 }
 
@@ -1397,6 +1397,9 @@ export interface TurnDetails {
   finishedAt: string | null;
   inputTokens: number;
   outputTokens: number;
+  cachedInputTokens: number;
+  cacheWriteTokens: number;
+  reasoningTokens: number;
   usageEstimated: boolean;
   modelCalls: number;
   steps: Array<TurnStep>;
@@ -1445,6 +1448,9 @@ export interface TurnStep {
   model: string;
   inputTokens: number;
   outputTokens: number;
+  cachedInputTokens: number;
+  cacheWriteTokens: number;
+  reasoningTokens: number;
   toolCalls: Array<TurnStepToolCall>;
   failures: Array<TurnStepFailure>;
 }
@@ -1484,6 +1490,9 @@ export interface TurnSummary {
   finishedAt: string | null;
   inputTokens: number;
   outputTokens: number;
+  cachedInputTokens: number;
+  cacheWriteTokens: number;
+  reasoningTokens: number;
   usageEstimated: boolean;
   modelCalls: number;
 }
@@ -1615,6 +1624,9 @@ export interface Usage {
 export interface UsageBucket {
   inputTokens: number;
   outputTokens: number;
+  cachedInputTokens: number;
+  cacheWriteTokens: number;
+  reasoningTokens: number;
   requestCount: number;
   durationMs: number;
   day: string | null;
@@ -1628,6 +1640,9 @@ export interface UsageBucket {
 export interface UsageTotals {
   inputTokens: number;
   outputTokens: number;
+  cachedInputTokens: number;
+  cacheWriteTokens: number;
+  reasoningTokens: number;
   requestCount: number;
   durationMs: number;
 }

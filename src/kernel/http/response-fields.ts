@@ -48,3 +48,13 @@ export const Failure = Component("Failure", {
   code: example(Text, "provider_error"),
   message: example(Text, "The model provider failed."),
 });
+
+/** The parts of a usage's tokens, 0 where a vendor said nothing of them. */
+export const tokenParts = {
+  cachedInputTokens: example(
+    Type.Integer({ description: "Input tokens that the model's vendor had in its cache." }),
+    64,
+  ),
+  cacheWriteTokens: example(Type.Integer({ description: "Input tokens that it put into its cache." }), 0),
+  reasoningTokens: example(Type.Integer({ description: "Output tokens that the model thought and did not say." }), 16),
+};

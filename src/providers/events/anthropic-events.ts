@@ -1,18 +1,25 @@
 import { serverToolResult } from "./anthropic-results.ts";
 import { EndReason } from "./end-reason.ts";
 import type { EventReader } from "./event-reader.ts";
-import { type Fields, failureIn, fieldsOf, numbersIn, placeIn, textIn, wordIn } from "./fields.ts";
+import { countsIn, type Fields, failureIn, fieldsOf, numbersIn, placeIn, textIn, wordIn } from "./fields.ts";
 
 /** A block of the answer that has begun. `unknown`: of a kind that is not read, so its deltas are not read either. */
 type Block = "text" | "thinking" | "tool" | "unknown";
 
 /** Token counts that Anthropic says. */
-export const anthropicCounts = [
-  "input_tokens",
-  "output_tokens",
-  "cache_creation_input_tokens",
-  "cache_read_input_tokens",
-] as const;
+const anthropicCounts = ["input_tokens", "output_tokens"] as const;
+
+/** Returns the counts among what Anthropic says of a usage. Its parts are counts or left out: the client adds them to the whole. */
+export function anthropicUsageIn(value: unknown) {
+  const said = numbersIn(value, anthropicCounts);
+  if (said === undefined) return undefined;
+  const thought = countsIn(fieldsOf(value)?.output_tokens_details, ["thinking_tokens"]);
+  return {
+    ...said,
+    ...countsIn(value, ["cache_creation_input_tokens", "cache_read_input_tokens"]),
+    ...(thought === undefined ? {} : { output_tokens_details: thought }),
+  };
+}
 
 /**
  * Reads the stream of Anthropic's Messages API, and of the servers that speak it: events, blocks
@@ -63,7 +70,7 @@ export class AnthropicEvents implements EventReader {
     if (this.#isOpen) return [];
     this.#isOpen = true;
     this.#isStopped = false;
-    const usage = { input_tokens: 0, ...numbersIn(message.usage, anthropicCounts) };
+    const usage = { input_tokens: 0, ...anthropicUsageIn(message.usage) };
     return [{ type: "message_start", message: { id: wordIn(message.id), model: wordIn(message.model), usage } }];
   }
 
@@ -141,7 +148,7 @@ export class AnthropicEvents implements EventReader {
   #end(stopReason: unknown, usage: unknown): object[] {
     const wasSaid = this.#reason.isSaid;
     const reason = stopReason == null ? undefined : this.#reason.read(stopReason);
-    const said = numbersIn(usage, anthropicCounts);
+    const said = anthropicUsageIn(usage);
     this.#outputTokens = said?.output_tokens ?? this.#outputTokens;
     if (reason === undefined && said === undefined) return [];
     // The client takes the last reason: an event without one would take it away.

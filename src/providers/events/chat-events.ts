@@ -1,7 +1,18 @@
 import { ChatCalls } from "./chat-calls.ts";
 import { EndReason } from "./end-reason.ts";
 import type { EventReader } from "./event-reader.ts";
-import { type Fields, failureIn, fieldsOf, numberIn, numbersIn, objectsIn, placeIn, textIn, wordIn } from "./fields.ts";
+import {
+  countsIn,
+  type Fields,
+  failureIn,
+  fieldsOf,
+  numberIn,
+  numbersIn,
+  objectsIn,
+  placeIn,
+  textIn,
+  wordIn,
+} from "./fields.ts";
 
 /** This many details of thoughts are read of an event, which has one or two: with events of 30,000 their client stands 100 ms at a time. */
 const detailsMax = 1_000;
@@ -142,8 +153,11 @@ function citationIn({ url_citation }: Fields): object[] {
 export function chatUsageIn(value: unknown): object | undefined {
   const usage = fieldsOf(value);
   if (usage === undefined) return undefined;
-  const cached = numbersIn(usage.prompt_tokens_details, ["cached_tokens", "cache_write_tokens"]);
-  const parts = numbersIn(usage.completion_tokens_details, ["reasoning_tokens"]);
+  const details = countsIn(usage.prompt_tokens_details, ["cached_tokens", "cache_write_tokens"]);
+  // DeepSeek says what was in its cache in another field.
+  const { prompt_cache_hit_tokens: hits } = countsIn(usage, ["prompt_cache_hit_tokens"]) ?? {};
+  const cached = hits === undefined ? details : { cached_tokens: hits, ...details };
+  const parts = countsIn(usage.completion_tokens_details, ["reasoning_tokens"]);
   return {
     prompt_tokens: 0,
     completion_tokens: 0,

@@ -1,3 +1,5 @@
+import { callTokensMax } from "../../kernel/limits.ts";
+
 /**
  * Reading what a vendor sent: only the fields that are used are looked at, `null` is absent, and
  * a field of a wrong type is absent too.
@@ -51,6 +53,20 @@ export function numbersIn<N extends string>(
   for (const name of names) {
     const number = numberIn(fields[name]);
     if (number !== undefined) found[name] = number;
+  }
+  return found;
+}
+
+/** Returns the counts of tokens among some fields, as `numbersIn`; what is no count is left out, so that it spoils no sum. */
+export function countsIn<N extends string>(
+  value: unknown,
+  names: readonly N[],
+): Partial<Record<N, number>> | undefined {
+  const found = numbersIn(value, names);
+  for (const name of names) {
+    const count = found?.[name];
+    if (count === undefined || (Number.isInteger(count) && count >= 0 && count <= callTokensMax)) continue;
+    delete found?.[name];
   }
   return found;
 }

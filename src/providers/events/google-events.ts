@@ -1,16 +1,30 @@
 import { EndReason } from "./end-reason.ts";
 import type { EventReader } from "./event-reader.ts";
-import { type Fields, failureIn, fieldsOf, numberIn, numbersIn, objectsIn, textIn, wordIn } from "./fields.ts";
+import {
+  countsIn,
+  type Fields,
+  failureIn,
+  fieldsOf,
+  numberIn,
+  numbersIn,
+  objectsIn,
+  textIn,
+  wordIn,
+} from "./fields.ts";
 
 /** Token counts that Google says. */
-export const googleCounts = [
+const googleCounts = [
   "promptTokenCount",
   "candidatesTokenCount",
-  "thoughtsTokenCount",
-  "cachedContentTokenCount",
   "toolUsePromptTokenCount",
   "totalTokenCount",
 ] as const;
+
+/** Returns the counts among what Google says of a usage. Its parts are counts or left out: the client adds thoughts to the output. */
+export function googleUsageIn(value: unknown): object | undefined {
+  const said = numbersIn(value, googleCounts);
+  return said && { ...said, ...countsIn(value, ["thoughtsTokenCount", "cachedContentTokenCount"]) };
+}
 
 /** Reads the stream of Google's `streamGenerateContent`. */
 export class GoogleEvents implements EventReader {
@@ -20,7 +34,7 @@ export class GoogleEvents implements EventReader {
     const failure = failureIn(event.error);
     if (failure !== undefined) return [{ error: googleFailure(failure, fieldsOf(event.error)) }];
     const candidate = objectsIn(event.candidates)[0];
-    const usageMetadata = numbersIn(event.usageMetadata, googleCounts);
+    const usageMetadata = googleUsageIn(event.usageMetadata);
     const blockReason = wordIn(fieldsOf(event.promptFeedback)?.blockReason);
     if (candidate === undefined && usageMetadata === undefined && blockReason === undefined) return [];
     return [

@@ -1,5 +1,16 @@
 import type { EventReader } from "./event-reader.ts";
-import { type Fields, failureIn, fieldsOf, numberIn, numbersIn, objectsIn, placeIn, textIn, wordIn } from "./fields.ts";
+import {
+  countsIn,
+  type Fields,
+  failureIn,
+  fieldsOf,
+  numberIn,
+  numbersIn,
+  objectsIn,
+  placeIn,
+  textIn,
+  wordIn,
+} from "./fields.ts";
 
 /** Reads the stream of OpenAI's Responses API. */
 export class ResponsesEvents implements EventReader {
@@ -102,29 +113,32 @@ function aboutOf(response: Fields): object {
 }
 
 function endOf(response: Fields, type: string): object {
-  const said = numbersIn(response.usage, ["input_tokens", "output_tokens", "total_tokens"]);
-  const usage = fieldsOf(response.usage);
-  const cached = numbersIn(usage?.input_tokens_details, ["cached_tokens", "cache_write_tokens"]);
-  const parts = numbersIn(usage?.output_tokens_details, ["reasoning_tokens"]);
+  const usage = responsesUsageIn(response.usage);
   const failure = failureIn(response.error);
   const reason = wordIn(fieldsOf(response.incomplete_details)?.reason);
   const isFailed = type === "response.failed" && (failure !== undefined || reason === undefined);
   return {
     ...(reason === undefined ? {} : { incomplete_details: { reason } }),
-    ...(said === undefined
-      ? {}
-      : {
-          usage: {
-            input_tokens: 0,
-            output_tokens: 0,
-            ...said,
-            ...(cached === undefined ? {} : { input_tokens_details: cached }),
-            ...(parts === undefined ? {} : { output_tokens_details: parts }),
-          },
-        }),
+    ...(usage === undefined ? {} : { usage }),
     ...(isFailed
       ? { error: { message: failure?.message ?? "", code: failure?.code === undefined ? null : String(failure.code) } }
       : {}),
+  };
+}
+
+/** Returns token counts; undefined where nothing was said. */
+export function responsesUsageIn(value: unknown): object | undefined {
+  const said = numbersIn(value, ["input_tokens", "output_tokens", "total_tokens"]);
+  if (said === undefined) return undefined;
+  const usage = fieldsOf(value);
+  const cached = countsIn(usage?.input_tokens_details, ["cached_tokens", "cache_write_tokens"]);
+  const parts = countsIn(usage?.output_tokens_details, ["reasoning_tokens"]);
+  return {
+    input_tokens: 0,
+    output_tokens: 0,
+    ...said,
+    ...(cached === undefined ? {} : { input_tokens_details: cached }),
+    ...(parts === undefined ? {} : { output_tokens_details: parts }),
   };
 }
 

@@ -1,8 +1,9 @@
 import type { ProviderType } from "../../kernel/config.ts";
-import { anthropicCounts } from "./anthropic-events.ts";
+import { anthropicUsageIn } from "./anthropic-events.ts";
 import { chatUsageIn, contentIn, firstChoice } from "./chat-events.ts";
 import { type Fields, fieldsOf, numbersIn, objectsIn, textIn, wordIn } from "./fields.ts";
-import { googleCounts } from "./google-events.ts";
+import { googleUsageIn } from "./google-events.ts";
+import { responsesUsageIn } from "./responses-events.ts";
 
 /**
  * What a model says that was asked for without a stream, as for the summary of a transcript: of it the
@@ -38,14 +39,13 @@ function chatAnswer(answer: Fields): object {
 function responsesAnswer(answer: Fields): object {
   const said = objectsIn(answer.output).flatMap(({ content }) => textsIn(content, "output_text"));
   const content = [{ type: "output_text", text: said.join(""), annotations: [] }];
-  const usage = numbersIn(answer.usage, ["input_tokens", "output_tokens"]);
   const reason = wordIn(fieldsOf(answer.incomplete_details)?.reason);
   return {
     ...about(answer),
     created_at: 0,
     output: [{ type: "message", role: "assistant", id: "msg_0", content }],
     ...(reason === undefined ? {} : { incomplete_details: { reason } }),
-    usage: { input_tokens: 0, output_tokens: 0, ...usage },
+    usage: responsesUsageIn(answer.usage) ?? { input_tokens: 0, output_tokens: 0 },
   };
 }
 
@@ -55,7 +55,7 @@ function anthropicAnswer(answer: Fields): object {
     ...about(answer),
     content: textsIn(answer.content, "text").map((text) => ({ type: "text", text })),
     stop_reason: textIn(answer.stop_reason) ?? "",
-    usage: { input_tokens: 0, output_tokens: 0, ...numbersIn(answer.usage, anthropicCounts) },
+    usage: { input_tokens: 0, output_tokens: 0, ...anthropicUsageIn(answer.usage) },
   };
 }
 
@@ -66,7 +66,7 @@ function googleAnswer(answer: Fields): object {
   return {
     candidates:
       candidate === undefined ? [] : [{ content: { parts }, finishReason: textIn(candidate.finishReason) ?? "" }],
-    usageMetadata: numbersIn(answer.usageMetadata, googleCounts),
+    usageMetadata: googleUsageIn(answer.usageMetadata),
   };
 }
 

@@ -37,7 +37,10 @@ export function findEnding(sql: AnySql, row: string) {
 /** Returns the assignments that add what a claim used and did; they read `was`. */
 export function addClaim(sql: AnySql) {
   return sql`${addRunTime(sql)}, input_tokens = input_tokens + was.new_input_tokens,
-        output_tokens = output_tokens + was.new_output_tokens, model_calls = model_calls + was.new_model_calls,
+        output_tokens = output_tokens + was.new_output_tokens,
+        cached_input_tokens = cached_input_tokens + was.new_cached_input_tokens,
+        cache_write_tokens = cache_write_tokens + was.new_cache_write_tokens,
+        reasoning_tokens = reasoning_tokens + was.new_reasoning_tokens, model_calls = model_calls + was.new_model_calls,
         usage_estimated = usage_estimated or was.new_estimated, steps = coalesce(was.new_steps, t.steps),
         tools_left_out = coalesce(was.new_tools_left_out, t.tools_left_out),
         first_text_at = coalesce(first_text_at, was.new_first_text_at)`;

@@ -60,6 +60,7 @@ export async function lostUsage(
   const calls = shown.length === 0 ? [{ sent: row.sentBytes, came: 0 }] : shown.slice(row.written);
   const windowTokens = contextWindowOf(row.model ?? "");
   return {
+    ...noUsage,
     provider: row.providerId,
     providerType: row.providerType,
     model: row.model,
@@ -67,7 +68,6 @@ export async function lostUsage(
     outputTokens: sum(calls.map(({ came }) => estimatedTokens(came))),
     modelCalls: calls.length,
     estimated: calls.length > 0,
-    others: [],
   };
 
   function withoutPictures(column: "t.input" | "m.content") {

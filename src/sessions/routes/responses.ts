@@ -12,6 +12,7 @@ import {
   Text,
   TextOrNull,
   times,
+  tokenParts,
 } from "../../kernel/http/response-fields.ts";
 import { Id } from "../../kernel/ids.ts";
 import { Message } from "../../messages/schema.ts";
@@ -73,6 +74,7 @@ const turnView = {
   finishedAt: MomentOrNull,
   inputTokens: example(Type.Integer(), 120),
   outputTokens: example(Type.Integer(), 40),
+  ...tokenParts,
   usageEstimated: example(Type.Boolean(), false),
   modelCalls: example(
     Type.Integer({
@@ -117,6 +119,7 @@ const StepResponse = Component("TurnStep", {
   model: example(Text, "gpt-5-mini"),
   inputTokens: example(Type.Integer(), 120),
   outputTokens: example(Type.Integer(), 40),
+  ...tokenParts,
   toolCalls: Type.Array(StepCallResponse),
   failures: Type.Array(StepFailureResponse),
 });

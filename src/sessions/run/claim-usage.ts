@@ -3,7 +3,7 @@ import { isUnavailable } from "../../kernel/database/failure.ts";
 import { retryWhileUnavailable } from "../../kernel/database/retry.ts";
 import { turnPatienceMs } from "../../kernel/limits.ts";
 import type { ModelMeter } from "../../model/call-meter.ts";
-import type { CallUsage } from "../../model/token-counts.ts";
+import { addTokens, type CallUsage } from "../../model/token-counts.ts";
 import type { ModelProvider } from "../../providers/client.ts";
 import { type CompletedStep, writeCheckpoint } from "../state/checkpoint.ts";
 import type { ClaimedTurn } from "../state/claimed-turn.ts";
@@ -86,16 +86,14 @@ export class ClaimUsage implements ModelMeter {
 
   /** A model call has ended. */
   readonly onCall = (usage: CallUsage): void => {
-    const { inputTokens, outputTokens, modelCalls, estimated, others } = this.#rest;
+    const { modelCalls, estimated, others } = this.#rest;
     this.#tokens += usage.inputTokens + usage.outputTokens;
-    const counts = { inputTokens: usage.inputTokens, outputTokens: usage.outputTokens, estimated: usage.estimated };
     this.#rest = {
       ...this.#rest,
-      inputTokens: inputTokens + usage.inputTokens,
-      outputTokens: outputTokens + usage.outputTokens,
+      ...addTokens(this.#rest, usage),
       modelCalls: modelCalls + 1,
       estimated: estimated || usage.estimated,
-      others: this.#other === null ? others : [...others, { ...this.#other, ...counts }],
+      others: this.#other === null ? others : [...others, { ...this.#other, ...usage }],
     };
   };
 
@@ -156,12 +154,11 @@ export class ClaimUsage implements ModelMeter {
     if (isGone) this.#onGone();
     this.#credit = credit;
     this.#callsWritten += written.modelCalls;
-    const { inputTokens, outputTokens, modelCalls, others } = this.#rest;
+    const { modelCalls, others } = this.#rest;
     this.#rest = {
       ...this.#rest,
+      ...addTokens(this.#rest, written, -1),
       others: others.slice(written.others.length),
-      inputTokens: inputTokens - written.inputTokens,
-      outputTokens: outputTokens - written.outputTokens,
       modelCalls: modelCalls - written.modelCalls,
     };
   }

@@ -132,7 +132,13 @@ async function summarise(
       })
       .finally(() => spans.close(null));
     call.came(`${result.reasoningText ?? ""}${result.text}`);
-    call.end(result.usage);
+    const { inputTokenDetails: input, outputTokenDetails: output } = result.usage;
+    call.end({
+      ...result.usage,
+      cachedInputTokens: input?.cacheReadTokens,
+      cacheWriteTokens: input?.cacheWriteTokens,
+      reasoningTokens: output?.reasoningTokens,
+    });
     if (result.text.trim() === "") throw new Error("The model answered with an empty summary.");
     text = cleanText(result.text).trim();
   }

@@ -4,6 +4,7 @@ import { cleanText } from "../../messages/text.ts";
 import { isToolCall } from "../../messages/tool-calls.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 import type { ModelMeter } from "../../model/call-meter.ts";
+import { noTokens, tokenCountNames } from "../../model/token-counts.ts";
 import type { FailedCall } from "../../model/vendor-failure.ts";
 import type { ModelProvider } from "../../providers/client.ts";
 import type { ClaimedTurn } from "../state/claimed-turn.ts";
@@ -98,8 +99,7 @@ export class StepLog {
         meter.onCall(usage);
         const step = this.#step();
         if (step === null) return;
-        step.inputTokens += usage.inputTokens;
-        step.outputTokens += usage.outputTokens;
+        for (const name of tokenCountNames) step[name] = (step[name] ?? 0) + usage[name];
       },
     };
   }
@@ -178,8 +178,7 @@ export class StepLog {
       finishedAt: null,
       provider: this.#provider?.id ?? null,
       model: this.#model,
-      inputTokens: 0,
-      outputTokens: 0,
+      ...noTokens,
       toolCalls: [],
     };
     this.#allowedAt = null;

@@ -10,9 +10,12 @@ import type { TurnUsage } from "./turn-end.ts";
  */
 
 /** Returns the assignments that add usage to a turn's row, for an `update turns`. */
-export function addUsage(sql: AnySql, { inputTokens, outputTokens, modelCalls, estimated, others }: TurnUsage) {
+export function addUsage(sql: AnySql, { modelCalls, estimated, others, ...usage }: TurnUsage) {
   const byModel = json(sql, others.length === 0 ? null : others);
-  return sql`input_tokens = input_tokens + ${inputTokens}, output_tokens = output_tokens + ${outputTokens},
+  return sql`input_tokens = input_tokens + ${usage.inputTokens}, output_tokens = output_tokens + ${usage.outputTokens},
+        cached_input_tokens = cached_input_tokens + ${usage.cachedInputTokens},
+        cache_write_tokens = cache_write_tokens + ${usage.cacheWriteTokens},
+        reasoning_tokens = reasoning_tokens + ${usage.reasoningTokens},
         model_calls = model_calls + ${modelCalls}, usage_estimated = usage_estimated or ${estimated},
         model_usage = coalesce(coalesce(model_usage, '[]') || ${byModel}::jsonb, model_usage)`;
 }

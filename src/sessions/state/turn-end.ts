@@ -2,6 +2,7 @@ import type { ProviderType } from "../../kernel/config.ts";
 import type { IdOf } from "../../kernel/ids.ts";
 import type { ClientCall, PendingCall } from "../../messages/tool-calls.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
+import { noTokens, type TokenCounts } from "../../model/token-counts.ts";
 import type { TurnRecord } from "./turn-step.ts";
 
 /** Why a turn failed, as its error chunk says it. */
@@ -11,22 +12,18 @@ export interface TurnError {
 }
 
 /** What a claim used by one model. */
-export interface ModelUsage {
+export interface ModelUsage extends TokenCounts {
   readonly provider: string | null;
   readonly providerType: ProviderType | null;
   readonly model: string;
-  readonly inputTokens: number;
-  readonly outputTokens: number;
   readonly estimated: boolean;
 }
 
 /** What a claim used. */
-export interface TurnUsage {
+export interface TurnUsage extends TokenCounts {
   readonly provider: string | null;
   readonly providerType: ProviderType | null;
   readonly model: string | null;
-  readonly inputTokens: number;
-  readonly outputTokens: number;
   readonly modelCalls: number;
   /** Whether a part of it was estimated. */
   readonly estimated: boolean;
@@ -39,8 +36,7 @@ export const noUsage: TurnUsage = {
   provider: null,
   providerType: null,
   model: null,
-  inputTokens: 0,
-  outputTokens: 0,
+  ...noTokens,
   modelCalls: 0,
   estimated: false,
   others: [],

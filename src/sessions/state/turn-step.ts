@@ -1,3 +1,5 @@
+import type { TokenCounts } from "../../model/token-counts.ts";
+
 /**
  * The record of a turn's steps, as `turns.steps` holds it and `GET /v1/turns/:turnId`
  * shows it: times and names, no content but
@@ -37,7 +39,7 @@ export interface StepFailure {
 }
 
 /** A step: a model call, with the requests that were repeated, and the tools it called. */
-export interface TurnStep {
+export interface TurnStep extends TokenCounts {
   /** From 0. */
   readonly index: number;
   readonly startedAt: string;
@@ -46,8 +48,6 @@ export interface TurnStep {
   /** The provider's id; null for the operator's own. */
   readonly provider: string | null;
   readonly model: string;
-  readonly inputTokens: number;
-  readonly outputTokens: number;
   readonly toolCalls: readonly StepCall[];
   /** Absent where no request failed, and of the operator's own provider. */
   readonly failures?: readonly StepFailure[];

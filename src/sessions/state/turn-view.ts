@@ -2,6 +2,7 @@ import type { AnySql } from "../../kernel/database/client.ts";
 import { placeInTime, type TimePlace } from "../../kernel/database/keyset.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import type { IdOf } from "../../kernel/ids.ts";
+import { noTokens, type TokenCounts } from "../../model/token-counts.ts";
 import type { TurnKind, TurnStatus } from "./turn.ts";
 import type { TurnError } from "./turn-end.ts";
 import type { StepFailure, ToolLeftOut, TurnStep } from "./turn-step.ts";
@@ -11,7 +12,7 @@ export const shownStatuses = ["queued", "running", "waiting", "succeeded", "fail
 export type ShownStatus = (typeof shownStatuses)[number];
 
 /** A turn as lists show it: whose it is, how it went and what it used, no content. */
-export interface TurnView {
+export interface TurnView extends TokenCounts {
   readonly id: IdOf<"turn">;
   readonly agentId: IdOf<"agent">;
   readonly agentVersion: number;
@@ -28,8 +29,6 @@ export interface TurnView {
   readonly startedAt: string | null;
   readonly firstTextAt: string | null;
   readonly finishedAt: string | null;
-  readonly inputTokens: number;
-  readonly outputTokens: number;
   readonly usageEstimated: boolean;
   readonly modelCalls: number;
 }
@@ -52,7 +51,7 @@ interface ShownStep extends Omit<TurnStep, "failures"> {
 }
 
 /** A row of `viewColumns`. */
-export interface TurnViewRow extends TimePlace {
+export interface TurnViewRow extends TimePlace, TokenCounts {
   id: IdOf<"turn">;
   agentId: IdOf<"agent">;
   agentVersion: number;
@@ -67,8 +66,6 @@ export interface TurnViewRow extends TimePlace {
   startedAt: Date | null;
   firstTextAt: Date | null;
   finishedAt: Date | null;
-  inputTokens: number;
-  outputTokens: number;
   usageEstimated: boolean;
   modelCalls: number;
 }
@@ -76,7 +73,8 @@ export interface TurnViewRow extends TimePlace {
 /** Returns the columns of `turns t` that `showTurn` needs. */
 export function viewColumns(sql: AnySql) {
   return sql`t.id, t.agent_id, t.agent_version, t.session_id, t.kind, t.status, t.error, t.user_id, t.attempt, t.request_id,
-    t.accepted_at, t.started_at, t.first_text_at, t.finished_at, t.input_tokens, t.output_tokens, t.usage_estimated, t.model_calls,
+    t.accepted_at, t.started_at, t.first_text_at, t.finished_at, t.input_tokens, t.output_tokens,
+    t.cached_input_tokens, t.cache_write_tokens, t.reasoning_tokens, t.usage_estimated, t.model_calls,
     ${placeInTime(sql, "t.accepted_at")}`;
 }
 
@@ -109,6 +107,9 @@ export function showTurn(row: TurnViewRow): TurnView {
     finishedAt: row.finishedAt?.toISOString() ?? null,
     inputTokens: row.inputTokens,
     outputTokens: row.outputTokens,
+    cachedInputTokens: row.cachedInputTokens,
+    cacheWriteTokens: row.cacheWriteTokens,
+    reasoningTokens: row.reasoningTokens,
     usageEstimated: row.usageEstimated,
     modelCalls: row.modelCalls,
   };
@@ -128,7 +129,8 @@ export async function readTurn(
     select /* turn.show */ ${viewColumns(sql)}, t.steps, t.tools_left_out from turns t
     where t.id = ${turnId} and t.tenant_id = ${tenantId} and ${isVisible(sql)}`;
   if (row === undefined) throw new ApiError("not_found");
-  const steps = row.steps ?? [];
+  // A step of a turn of before has no parts.
+  const steps = (row.steps ?? []).map((step) => ({ ...noTokens, ...step }));
   const view = showTurn(row);
   // While no worker has the turn, nothing runs: what has no result waits for one, or will get none.
   const rest = row.finishedAt === null ? "waiting" : "canceled";

@@ -61,6 +61,9 @@ const step = (index: number, more: object = {}) => ({
   model: provider?.model,
   inputTokens: expect.any(Number),
   outputTokens: expect.any(Number),
+  cachedInputTokens: 0,
+  cacheWriteTokens: 0,
+  reasoningTokens: 0,
   toolCalls: [],
   ...more,
 });
