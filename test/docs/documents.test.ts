@@ -74,6 +74,11 @@ test("the table of jobs in docs/workers.md names each kind of job once", () => {
 describe("README.md", () => {
   const text = read("README.md");
 
+  test("leads to each page of docs/", () => {
+    const pages = readdirSync(inRepository("docs")).filter((name) => name.endsWith(".md"));
+    expect(pages.filter((name) => !text.includes(`(docs/${name})`))).toEqual([]);
+  });
+
   test("has at most 100 lines, and a small picture", () => {
     expect(text.split("\n").length).toBeLessThanOrEqual(101);
     const [, picture = ""] = /!\[[^\]]+\]\(([^)]+)\)/.exec(text) ?? [];
