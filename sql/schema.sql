@@ -611,6 +611,13 @@ CREATE TABLE providers (
 CREATE UNIQUE INDEX providers_name ON providers USING btree (tenant_id, name);
 CREATE INDEX providers_updated ON providers USING btree (tenant_id, updated_at DESC, id DESC);
 
+CREATE TABLE queue_pauses (
+  tenant_id text,
+  paused_at timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT queue_pauses_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE,
+  CONSTRAINT queue_pauses_tenant_id_key UNIQUE NULLS NOT DISTINCT (tenant_id)
+);
+
 CREATE TABLE reaper_lease (
   single boolean DEFAULT true NOT NULL,
   worker_id text NOT NULL,

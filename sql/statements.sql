@@ -1647,7 +1647,7 @@ select /* turn.unlock */ pg_advisory_unlock(hashtextextended(key, 0)) from unnes
 -- parameters: $1 text wk_…, $2 text, $3 text[], $4 text, $5 integer, $6 integer, $7 boolean, $8 boolean,
 --   $9 double precision, $10 text wk_…, $11 double precision, $12 text wk_…, $13 double precision, $14 text wk_…,
 --   $15 text wk_…, $16 double precision, $17 text wk_…, $18 text[]
--- plan: the statement: turns by turns_parked, reads all workers, reads all workers, reads all workers, workers by workers_pkey, turns by turns_pkey
+-- plan: the statement: turns by turns_parked, reads all workers, reads all workers, reads all workers, workers by workers_pkey, turns by turns_pkey, reads all queue_pauses
 -- plan: beat: inserts workers
 with /* worker.beat */ beat as (
   insert into workers (id, application_name, queue_worker_ids, host, pid, slots, has_room, listens)
@@ -1662,4 +1662,5 @@ select pg_backend_pid() as pid, (select drain_requested_at is not null from beat
 (select count(*)::int from workers where listens and beat_at > now() - $11 * interval '1 millisecond' and id <> $12) as listening,
 (select count(*)::int from workers where listens and has_room and beat_at > now() - $13 * interval '1 millisecond' and id <> $14) as listening_with_room,
 (select count(*)::int from workers where has_room and id < $15 and beat_at > now() - $16 * interval '1 millisecond' and id <> $17) as older_with_room,
-array(select id from turns where id = any($18) and cancel_requested_at is not null) as canceled;
+array(select id from turns where id = any($18) and cancel_requested_at is not null) as canceled,
+array(select coalesce(tenant_id, '') from queue_pauses) as paused;

@@ -57,6 +57,7 @@ export async function startWorkerPool(ctx: Ctx, options: WorkerPoolOptions): Pro
       queues.look();
     },
     onParked: () => dispatcher.hear(null),
+    onPaused: (paused) => dispatcher.pause(paused),
     onStopped: (turnId, reason) => turns.stop(turnId, reason),
     // Without a limit: no supervisor waits for this process to end, so no turn is cut off.
     onDrainAsked: () => {

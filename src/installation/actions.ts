@@ -6,6 +6,7 @@
 import type { AnySql, Sql } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import type { IdOf } from "../kernel/ids.ts";
+import { addPause, removePause } from "../kernel/queue/pauses.ts";
 import { retryJobs } from "../kernel/queue/stored-jobs.ts";
 import { askToDrain } from "../kernel/queue/workers.ts";
 import { type EndedTurns, endTurnsOf } from "../sessions/cancel/end-all.ts";
@@ -20,6 +21,23 @@ export function drainWorker(sql: AnySql, operator: Operator, workerId: IdOf<"wor
   return tx(sql, async (inner) => {
     if (!(await askToDrain(inner, workerId))) return false;
     await recordOperator(inner, "worker.drain", workerId, { operator });
+    return true;
+  });
+}
+
+/**
+ * Lets workers begin no turns any more, of a tenant or (null) of anybody, or lets them begin again; what runs goes on.
+ * They follow with their next beat. Returns false where that was so before, or there is no such tenant.
+ */
+export function pauseTurns(
+  sql: AnySql,
+  operator: Operator,
+  tenantId: IdOf<"tenant"> | null,
+  wanted: "pause" | "resume",
+): Promise<boolean> {
+  return tx(sql, async (inner) => {
+    if (!(await (wanted === "pause" ? addPause : removePause)(inner, tenantId))) return false;
+    await recordOperator(inner, `queue.${wanted}`, tenantId ?? "all", { operator, tenantId });
     return true;
   });
 }

@@ -15,6 +15,7 @@ import {
   type Values,
   withOptions,
 } from "./command.ts";
+import { readPause, readRunning, readStatus } from "./queue-pause.ts";
 import { readEnd, readTenantList } from "./tenant-load.ts";
 import type { Columns } from "./text-table.ts";
 
@@ -28,6 +29,10 @@ queue retry --job N | --dead [--task NAME] [--limit N]
 queue discard --job N | --dead [--task NAME] [--limit N]
 queue workers [--json]
 queue drain --worker wk_…
+queue status [--json]
+queue running [--tenant ten_…] [--limit N] [--json]
+queue pause [--tenant ten_…]
+queue resume [--tenant ten_…]
 `;
 
 /** How many dead letters one command lists or changes, without `--limit` and at most. */
@@ -47,6 +52,10 @@ const verbs = {
   discard: withOptions({ ...job, ...dead }, (values) => overJobs(values, discardAll)),
   workers: withOptions(jsonOption, readWorkers),
   drain: withOptions({ worker: { type: "string" } }, readDrain),
+  status: withOptions(jsonOption, readStatus),
+  running: withOptions({ tenant: { type: "string" }, limit: { type: "string" }, ...jsonOption }, readRunning),
+  pause: withOptions({ tenant: { type: "string" } }, (values) => readPause(values, "pause")),
+  resume: withOptions({ tenant: { type: "string" } }, (values) => readPause(values, "resume")),
 };
 
 /** Returns the command that the words name, read before anything is opened. Throws `UsageError`. */

@@ -23,6 +23,7 @@ export async function startBareWorker(
     onAnnounced: { [cancelChannel]: (turnId) => turns.stop(turnId, "canceled") },
     onListening: () => {},
     onParked: () => {},
+    onPaused: () => {},
     onStopped: (turnId, reason) => turns.stop(turnId, reason),
     onDrainAsked: () => {},
   });

@@ -19,6 +19,6 @@ describe("--help", () => {
   test("without a command names them", async () => {
     const child = startRole("--help", {});
     expect(await child.ended()).toBe(0);
-    expect(child.stdout()).toContain("start, serve, work, migrate, tenant");
+    expect(child.stdout()).toContain("start, serve, work, sandbox, migrate, tenant");
   });
 });

@@ -13,6 +13,8 @@ export interface Backlog {
   /** How long the oldest of them has waited. */
   readonly oldestSeconds: number;
   readonly workersWanted: number;
+  /** There, and true, while an operator's pause holds of anything. */
+  readonly paused?: true;
 }
 
 /** At most this many turns are counted of each status, the oldest. */
@@ -27,9 +29,12 @@ export interface TenantDemand {
   readonly weight: number;
   /** How many of its turns may run at once; null: no limit. */
   readonly runningMax: number | null;
+  /** Whether a pause lets none of those that wait begin. */
+  readonly isPaused?: boolean;
 }
 
-interface BacklogRow extends Omit<Backlog, "workersWanted"> {
+interface BacklogRow extends Omit<Backlog, "workersWanted" | "paused"> {
+  readonly paused: boolean;
   readonly workers: number;
   readonly tenants: readonly TenantDemand[];
 }
@@ -53,13 +58,15 @@ export async function readBacklog(sql: AnySql, slotsOfOne: number): Promise<Back
       count(*) filter (where status = 'running')::int as running,
       coalesce(extract(epoch from now() - min(since) filter (where status = 'queued')), 0)::float8 as oldest_seconds,
       (select count(*)::int from beating) as workers, (select coalesce(sum(slots), 0)::int from beating) as slots,
-      (select coalesce(json_agg(json_build_object('running', running, 'waiting', waiting, 'weight', weight, 'runningMax', running_max)), '[]')
-        from demand) as tenants
+      (select coalesce(json_agg(json_build_object('running', running, 'waiting', waiting, 'weight', weight, 'runningMax', running_max,
+          'isPaused', exists (select 1 from queue_pauses p where p.tenant_id = id or p.tenant_id is null))), '[]') from demand) as tenants,
+      exists (select 1 from queue_pauses) as paused
     from counted`;
-  const { workers, tenants, ...counts } = row;
+  const { workers, tenants, paused, ...counts } = row;
   const each = workers === 0 ? slotsOfOne : counts.slots / workers;
   const oldestSeconds = Math.max(0, Math.round(counts.oldestSeconds * 10) / 10);
-  return { ...counts, oldestSeconds, workersWanted: workersFor(tenants, each, workers) };
+  const workersWanted = workersFor(tenants, each, workers);
+  return { ...counts, oldestSeconds, workersWanted, ...(paused ? { paused } : {}) };
 }
 
 /**
@@ -69,8 +76,9 @@ export async function readBacklog(sql: AnySql, slotsOfOne: number): Promise<Back
 export function workersFor(tenants: readonly TenantDemand[], slotsOfOne: number, workers: number): number {
   let all = 0;
   let wanted = Math.min(1, workers);
-  for (const { running, waiting, weight, runningMax } of tenants) {
-    const turns = Math.max(running, Math.min(running + waiting, runningMax ?? Number.POSITIVE_INFINITY));
+  for (const { running, waiting, weight, runningMax, isPaused = false } of tenants) {
+    const most = isPaused ? running : (runningMax ?? Number.POSITIVE_INFINITY);
+    const turns = Math.max(running, Math.min(running + waiting, most));
     all += turns;
     const share = Math.max(1, Math.floor((slotsOfOne * heldPerFree * weight) / (heldPerFree * weight + 1)));
     wanted = Math.max(wanted, Math.ceil(turns / share));

@@ -2,6 +2,7 @@ import { hostname } from "node:os";
 import type postgres from "postgres";
 import type { Sql } from "../../kernel/database/client.ts";
 import { workerDeadMs } from "../../kernel/limits.ts";
+import { pausedTenants } from "../../kernel/queue/pauses.ts";
 import { hasParked } from "../state/parked.ts";
 
 /** What a worker says of itself with a beat. */
@@ -35,6 +36,8 @@ interface BeatRow extends Others {
   readonly drain: boolean;
   readonly parked: boolean;
   readonly canceled: string[];
+  /** The tenants whose turns an operator has paused; an empty id is everything. */
+  readonly paused: string[];
 }
 
 /** Renews a worker's row. Returns what there is to know for it. */
@@ -54,7 +57,8 @@ export async function writeBeat(sql: Sql, beat: Beat): Promise<BeatRow> {
         (select count(*)::int from workers where listens and ${isOther(sql, workerId)}) as listening,
         (select count(*)::int from workers where listens and has_room and ${isOther(sql, workerId)}) as listening_with_room,
         (select count(*)::int from workers where has_room and id < ${workerId} and ${isOther(sql, workerId)}) as older_with_room,
-        array(select id from turns where id = any(${turnIds as string[]}) and cancel_requested_at is not null) as canceled`;
+        array(select id from turns where id = any(${turnIds as string[]}) and cancel_requested_at is not null) as canceled,
+        ${pausedTenants(sql)} as paused`;
   return row;
 }
 

@@ -3,6 +3,7 @@ import type { Ctx } from "../../kernel/context.ts";
 import type { JobPayloads } from "../../kernel/queue/catalogue.ts";
 import { fallsTo, isChosen, lateMs } from "../../kernel/queue/lot.ts";
 import { observeJob } from "../../kernel/queue/observe-job.ts";
+import type { Paused } from "../../kernel/queue/pauses.ts";
 import { parkTurns } from "../state/parked.ts";
 import type { ClaimWay } from "../state/turn.ts";
 import type { QueuedTurn } from "../state/turn-job.ts";
@@ -117,6 +118,11 @@ export class Dispatcher {
     const pauseMs = Math.max(lot.restMs, isChosen(workers) ? 0 : lateMs(workers));
     if (pauseMs > 0) lot.lookLater(pauseMs);
     else lot.look();
+  }
+
+  /** Begins no turns of these tenants, until a later call says otherwise. Parked ones are then found by the beat. */
+  pause(paused: Paused): void {
+    this.#slots.pause(paused);
   }
 
   #release(tenantId: string): void {

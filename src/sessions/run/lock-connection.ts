@@ -9,6 +9,7 @@ import { plainlyEnding } from "../../kernel/database/socket.ts";
 import { newId } from "../../kernel/ids.ts";
 import { databaseWaitMs, lockWaitMs, workerBeatMs, workerDeadMs } from "../../kernel/limits.ts";
 import { listenersMax } from "../../kernel/queue/lot.ts";
+import { type Paused, toPaused } from "../../kernel/queue/pauses.ts";
 import { forgetWorkers } from "../../kernel/queue/recover.ts";
 import type { Logger } from "../../kernel/telemetry/log.ts";
 import { type Others, writeBeat } from "./beat.ts";
@@ -30,6 +31,8 @@ export interface LockEvents {
   readonly onAnnounced: Readonly<Record<string, (payload: string) => void>>;
   /** The worker listens for jobs from now on; what was announced before is to be looked for. */
   readonly onListening: () => void;
+  /** What an operator has paused, as each beat reads it. */
+  readonly onPaused: (paused: Paused) => void;
   /** A beat found parked turns. */
   readonly onParked: () => void;
   /** A turn that runs here was cancelled, or another worker has its session's lock. */
@@ -174,16 +177,17 @@ export class LockConnection {
 
   /** Renews this worker's row, takes the locks again after a reconnect, and stops turns whose cancellation was announced while this process did not listen. */
   async #beat(): Promise<void> {
-    const { slots, onParked, onStopped, onDrainAsked, running } = this.#options;
+    const { slots, onParked, onPaused, onStopped, onDrainAsked, running } = this.#options;
     const { workerId, applicationName, listens } = this;
     const beganAt = Date.now();
     const { hasRoom, turnIds } = running();
     const queueNames = this.#queueNames;
     const beat = { workerId, applicationName, queueNames, slots, hasRoom, listens, turnIds };
-    const { pid, drain, parked, canceled, ...others } = await writeBeat(this.#sql, beat);
+    const { pid, drain, parked, paused, canceled, ...others } = await writeBeat(this.#sql, beat);
     this.#beatTakenAt = beganAt;
     for (const turnId of canceled) onStopped(turnId, "canceled");
     this.#others = others;
+    onPaused(toPaused(paused));
     if (parked) onParked();
     if (drain && !this.#isDraining) {
       this.#isDraining = true;

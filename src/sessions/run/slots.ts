@@ -1,3 +1,5 @@
+import { nothingPaused, type Paused } from "../../kernel/queue/pauses.ts";
+
 /** Who asks for a slot: a tenant, and how much it counts beside others. */
 export interface SlotClaimant {
   readonly tenantId: string;
@@ -31,6 +33,7 @@ export class TurnSlots {
   /** When the slot after its last one is due for each tenant, and for the tenant that took the last slot of all when that was. */
   readonly #due = new Map<string, number>();
   #now = 0;
+  #paused: Paused = nothingPaused;
 
   /** `capacity` is the number of turns at once; `beyond` so many more may run for tenants that hold none. */
   constructor(capacity: number, beyond: number = capacity < capacityWithBeyond ? 0 : turnsBeyond) {
@@ -38,9 +41,14 @@ export class TurnSlots {
     this.#beyond = beyond;
   }
 
+  /** From now on these tenants may take no slot; what they hold they keep. */
+  pause(paused: Paused): void {
+    this.#paused = paused;
+  }
+
   /** How many more turns may begin: the free slots, and those beyond them. */
   get open(): number {
-    return this.capacity + this.#beyond - this.#used;
+    return this.#paused.all ? 0 : this.capacity + this.#beyond - this.#used;
   }
 
   /** Slots that no tenant holds, those beyond not counted. */
@@ -55,6 +63,7 @@ export class TurnSlots {
 
   /** Returns whether the tenant may take a slot now. */
   mayTake({ tenantId, weight }: SlotClaimant): boolean {
+    if (this.#paused.all || this.#paused.tenantIds.has(tenantId)) return false;
     const held = this.#heldBy(tenantId);
     if (held === 0) return this.open > 0;
     return held + 1 <= heldPerFree * weight * (this.free - 1);
