@@ -1,4 +1,5 @@
 import type { ComponentType } from "react";
+import type { ConsoleRole } from "./api/session.ts";
 
 /** What the module of a screen exports: the screen, for its address and all below it. */
 export interface ScreenModule {
@@ -10,6 +11,8 @@ export interface Screen {
   readonly name: string;
   readonly path: string;
   readonly keys: string;
+  /** The least role that it is shown to; everybody where it is left out. */
+  readonly needs?: ConsoleRole;
   /** Null until the screen is there: then no link leads to it. */
   readonly load: (() => Promise<ScreenModule>) | null;
 }
@@ -26,7 +29,13 @@ export const tenantScreens: readonly ScreenGroup[] = [
     title: "Now",
     screens: [
       { name: "Overview", path: "/", keys: "go", load: () => import("./overview/screen.tsx") },
-      { name: "Playground", path: "/playground", keys: "gp", load: () => import("./playground/screen.tsx") },
+      {
+        name: "Playground",
+        path: "/playground",
+        keys: "gp",
+        needs: "runner",
+        load: () => import("./playground/screen.tsx"),
+      },
       { name: "Approvals", path: "/approvals", keys: "ga", load: () => import("./approvals/screen.tsx") },
     ],
   },
@@ -36,7 +45,7 @@ export const tenantScreens: readonly ScreenGroup[] = [
       { name: "Sessions", path: "/sessions", keys: "gs", load: () => import("./sessions/screen.tsx") },
       { name: "Turns", path: "/turns", keys: "gt", load: () => import("./turns/screen.tsx") },
       { name: "Usage", path: "/usage", keys: "gu", load: () => import("./usage/screen.tsx") },
-      { name: "Audit", path: "/audit", keys: "gh", load: () => import("./audit/screen.tsx") },
+      { name: "Audit", path: "/audit", keys: "gh", needs: "editor", load: () => import("./audit/screen.tsx") },
     ],
   },
   {
@@ -56,8 +65,8 @@ export const tenantScreens: readonly ScreenGroup[] = [
       { name: "Connections", path: "/connections", keys: "gn", load: () => import("./connections/screen.tsx") },
       { name: "Webhooks", path: "/webhooks", keys: "gw", load: () => import("./webhooks/screen.tsx") },
       { name: "Providers", path: "/providers", keys: "gv", load: () => import("./providers/screen.tsx") },
-      { name: "Billing", path: "/billing", keys: "gb", load: () => import("./billing/screen.tsx") },
-      { name: "Keys", path: "/keys", keys: "gy", load: () => import("./keys/screen.tsx") },
+      { name: "Billing", path: "/billing", keys: "gb", needs: "admin", load: () => import("./billing/screen.tsx") },
+      { name: "Keys", path: "/keys", keys: "gy", needs: "admin", load: () => import("./keys/screen.tsx") },
     ],
   },
 ];

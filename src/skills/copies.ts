@@ -1,8 +1,10 @@
 import { lockAgent } from "../agents/store.ts";
+import { type AgentIds, reaches } from "../kernel/auth/agent-scope.ts";
 import type { AnySql, Tx } from "../kernel/database/client.ts";
 import { isUnavailable, unavailable } from "../kernel/database/failure.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError, type Form, spell } from "../kernel/errors.ts";
+import type { IdOf } from "../kernel/ids.ts";
 import type { SkillPlace } from "./change.ts";
 import { agentSkillVersion } from "./files.ts";
 import type { SkillDetail } from "./schema.ts";
@@ -29,7 +31,7 @@ export type RecordCopy = (inner: Tx, skillId: string) => Promise<void>;
 export async function copySkill(
   sql: AnySql,
   place: SkillPlace,
-  agentIds: readonly string[],
+  { agentIds, within }: { readonly agentIds: readonly IdOf<"agent">[]; readonly within: AgentIds },
   form: Form,
   record: RecordCopy,
 ): Promise<CopyResult[]> {
@@ -37,6 +39,7 @@ export async function copySkill(
   const results: CopyResult[] = [];
   for (const agentId of agentIds) {
     try {
+      if (!reaches(within, agentId)) throw new ApiError("not_found");
       const skill = await tx(sql, async (inner) => {
         const copy = await copyTo(inner, place, agentId);
         await record(inner, copy.id);

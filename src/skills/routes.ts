@@ -42,14 +42,15 @@ export function skillRoutes(ctx: Ctx) {
         success: 200,
         response: SkillCopiesResponse,
         errors: fileErrors,
-        handle: ({ sql, commit, audit, reservation, tenantId, form, params, body }) => {
+        handle: ({ sql, commit, principal, audit, reservation, tenantId, form, params, body }) => {
           const place = { tenantId, ...params };
+          const to = { agentIds: body.agentIds, within: principal.agentIds };
           const record: RecordCopy = (inner, resourceId) => audit.write(inner, { resourceId, changes: [] });
           // Without a response to keep, each destination has its own transaction.
-          if (reservation === null) return copySkill(sql, place, body.agentIds, form, record);
+          if (reservation === null) return copySkill(sql, place, to, form, record);
           return commit((inner, note) => {
             note.isWritten = true;
-            return copySkill(inner, place, body.agentIds, form, record);
+            return copySkill(inner, place, to, form, record);
           });
         },
       }),

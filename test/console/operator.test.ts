@@ -40,6 +40,8 @@ describe("an operator", () => {
       keyId: null,
       keyName: null,
       userId: null,
+      role: null,
+      agentIds: null,
     });
   });
 

@@ -44,6 +44,8 @@ describe("signing in", () => {
       keyId: key?.id,
       keyName: "test",
       userId: null,
+      role: "admin",
+      agentIds: null,
     });
     expect([csrfToken.length, idleSeconds]).toEqual([43, 3600]);
     expect(Math.abs(Date.parse(expiresAt) - Date.now() - 12 * 3_600_000)).toBeLessThan(60_000);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { SignJWT } from "jose";
 import { useTenant } from "../harness/fixture.ts";
-import { eventually } from "../harness/harness.ts";
+import { type ApiResponse, eventually } from "../harness/harness.ts";
 import { makeAgent, makeProvider } from "../harness/seed.ts";
 import { dashboardSecret } from "../harness/sign-in-scene.ts";
 import { statusAndCode } from "../harness/status-and-code.ts";
@@ -172,6 +172,25 @@ describe("a key that is limited to agents", () => {
     await eventually(async () => (await told(wide.id)).length === ids.length);
     await eventually(async () => (await told(made.body.id)).length > 0);
     expect(await told(made.body.id)).toEqual([String(ids[0])]);
+  });
+
+  test("422 idempotency_key_reused: what is out of its reach is not told under the key of who reaches it", async () => {
+    const token = await keyWith({ agentIds: [one] });
+    const headers = { "idempotency-key": crypto.randomUUID() };
+    const path = `/v1/agents/${other}/sessions`;
+    const body = { message: script('text="a secret"'), stream: false };
+    expect((await t.call("POST", path, { headers, body })).status).toBe(201);
+    expect((await t.call("POST", path, { headers, body })).status).toBe(201);
+    const answers = await Promise.all(
+      [path, `/v1/agents/ag_${"1".repeat(24)}/sessions`].map((asked) =>
+        t.call("POST", asked, { headers, body, token }),
+      ),
+    );
+    for (const answer of answers) {
+      expect(answer.status).toBeGreaterThanOrEqual(400);
+      expect(JSON.stringify(answer.body)).not.toContain("secret");
+    }
+    expect(statusAndCode(answers[0] as ApiResponse)).toEqual(statusAndCode(answers[1] as ApiResponse));
   });
 
   test("reads those audit events that are about one of its agents", async () => {

@@ -1,7 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
-import { ParleyError } from "parley/client";
+import { type ApiKey, ParleyError } from "parley/client";
 import { consoleFetch, setCsrfToken, whenUnauthorized } from "./fetch.ts";
 import { queryClient } from "./queries.ts";
+
+/** What a credential may do. */
+export type ConsoleRole = ApiKey["role"];
 
 /** Who is signed in: a tenant, by a key of it or by a user's token, or the operator of the installation. */
 export type ConsolePrincipal =
@@ -12,6 +15,8 @@ export type ConsolePrincipal =
       readonly keyId: string | null;
       readonly keyName: string | null;
       readonly userId: string | null;
+      readonly role: ConsoleRole;
+      readonly agentIds: readonly string[] | null;
     }
   | { readonly kind: "operator" };
 

@@ -4,6 +4,7 @@ import { Link } from "wouter";
 import { parley } from "../api/client.ts";
 import type { OpenCallRow } from "../api/open-calls.ts";
 import { errorText, queryClient } from "../api/queries.ts";
+import { useMay } from "../api/role.ts";
 import { asResult } from "../conversation/parts-of.ts";
 import { Badge } from "../parts/badge.tsx";
 import { Button } from "../parts/button.tsx";
@@ -18,6 +19,7 @@ interface OpenCallProps {
 /** One call that waits: what it would do, and what a person says to it. */
 export function OpenCall({ call }: OpenCallProps) {
   const { kind, tool, agentId, agentName, sessionId, userId, createdAt, input, inputIsLeftOut } = call;
+  const mayAct = useMay(kind === "approval" ? "approver" : "runner");
   const name = kind === "approval" ? `May ${agentName} run ${tool}?` : `${agentName} asks for the result of ${tool}`;
   return (
     // The list's keys lead here, and a and d act on the call that has the focus.
@@ -37,7 +39,7 @@ export function OpenCall({ call }: OpenCallProps) {
       ) : (
         <JsonView label="Input" value={input} />
       )}
-      {kind === "approval" ? <Decide call={call} /> : <Answer call={call} />}
+      {mayAct && (kind === "approval" ? <Decide call={call} /> : <Answer call={call} />)}
     </li>
   );
 }

@@ -1,12 +1,15 @@
 import type { ApiKey, ApiKeyCreated } from "parley/client";
 import { useState } from "react";
+import { useAgentName, useAgents } from "../api/agents.ts";
 import { parley } from "../api/client.ts";
 import { useCursorList } from "../api/cursor-list.ts";
 import { queryClient } from "../api/queries.ts";
+import { consoleRoles } from "../api/role.ts";
+import type { ConsoleRole } from "../api/session.ts";
 import { Button } from "../parts/button.tsx";
 import type { Column } from "../parts/data-table.tsx";
 import { ConfirmButton, Dialog } from "../parts/dialog.tsx";
-import { TextField } from "../parts/fields.tsx";
+import { SelectField, TextField } from "../parts/fields.tsx";
 import { ApiForm, useApiForm } from "../parts/form.tsx";
 import { ListView } from "../parts/list-view.tsx";
 import { PageFrame } from "../parts/page.tsx";
@@ -18,6 +21,9 @@ const columns: readonly Column<ApiKey>[] = [
   { name: "Name", cell: ({ name }) => name },
   { name: "Ends with", cell: ({ keyFragment }) => <code>…{keyFragment}</code> },
   { name: "Created", cell: ({ createdAt }) => <When at={createdAt} /> },
+  { name: "Role", cell: ({ role }) => role },
+  { name: "Agents", cell: ({ agentIds }) => (agentIds === null ? "all" : <AgentNames agentIds={agentIds} />) },
+  { name: "Last used", cell: ({ lastUsedAt }) => (lastUsedAt === null ? "never" : <When at={lastUsedAt} />) },
   { name: "Expires", cell: ({ expiresAt }) => (expiresAt === null ? "never" : <When at={expiresAt} />) },
   { name: "", cell: (key) => <DeleteKey apiKey={key} /> },
 ];
@@ -55,18 +61,49 @@ export default function ApiKeys() {
   );
 }
 
+function AgentNames({ agentIds }: { readonly agentIds: readonly string[] }) {
+  const nameOf = useAgentName();
+  return agentIds.map(nameOf).join(", ");
+}
+
+interface NewKeyForm {
+  readonly name: string;
+  readonly role: ConsoleRole;
+  /** Empty: all. */
+  readonly agentId: string;
+  readonly expiresAt: string;
+}
+
 /** Makes a key, and shows its token: the service never does again. */
 function NewKey({ onDone }: { onDone(): void }) {
   const [made, setMade] = useState<ApiKeyCreated | null>(null);
-  const form = useApiForm({ name: "", expiresAt: "" }, async ({ name, expiresAt }) => {
+  const { data } = useAgents();
+  const agents = (data?.agents ?? []).map(({ id, name }) => [id, name] as const);
+  const begun: NewKeyForm = { name: "", role: "admin", agentId: "", expiresAt: "" };
+  const form = useApiForm(begun, async ({ name, role, agentId, expiresAt }) => {
     const until = expiresAt === "" ? {} : { expiresAt: new Date(expiresAt).toISOString() };
-    setMade(await parley.apiKeys.create({ name, ...until }));
+    const agentIds = agentId === "" ? {} : { agentIds: [agentId] };
+    setMade(await parley.apiKeys.create({ name, role, ...agentIds, ...until }));
     await queryClient.invalidateQueries({ queryKey: ["api-keys"] });
   });
   if (made === null)
     return (
       <ApiForm form={form} action="Create">
         <TextField form={form} name="name" label="Name" hint="Where it is used." />
+        <SelectField
+          form={form}
+          name="role"
+          label="Role"
+          options={consoleRoles}
+          hint="Each may do what those before it may."
+        />
+        <SelectField
+          form={form}
+          name="agentId"
+          label="Agents"
+          options={[["", "all"], ...agents]}
+          hint="The interface takes several, as agentIds."
+        />
         <TextField form={form} name="expiresAt" label="Expires" type="datetime-local" hint="Empty: never." />
       </ApiForm>
     );

@@ -2,6 +2,8 @@ import { AlertDialog } from "@base-ui/react/alert-dialog";
 import { Dialog as BaseDialog } from "@base-ui/react/dialog";
 import { type ReactNode, useState } from "react";
 import { errorText } from "../api/queries.ts";
+import { useMay } from "../api/role.ts";
+import type { ConsoleRole } from "../api/session.ts";
 import { Button, type ButtonTone, IconButton } from "./button.tsx";
 
 interface DialogProps {
@@ -37,12 +39,18 @@ interface ConfirmProps {
   readonly children: ReactNode;
   readonly tone?: ButtonTone;
   readonly disabled?: boolean;
+  /** The least role that is offered it; an editor where it is left out. */
+  readonly needs?: ConsoleRole;
   /** Done when the person confirms; the dialog closes after it, or says what went wrong. */
   onConfirm(): Promise<unknown>;
 }
 
 /** A button for what cannot be undone: it asks first. */
-export function ConfirmButton({ label, title, children, tone = "danger", disabled = false, onConfirm }: ConfirmProps) {
+export function ConfirmButton(props: ConfirmProps) {
+  return useMay(props.needs ?? "editor") ? <OfferedConfirm {...props} /> : null;
+}
+
+function OfferedConfirm({ label, title, children, tone = "danger", disabled = false, onConfirm }: ConfirmProps) {
   const [open, setOpen] = useState(false);
   const [busy, setBusy] = useState(false);
   const [fault, setFault] = useState<string | null>(null);

@@ -1,6 +1,7 @@
 import { ParleyError } from "parley/client";
 import { type FormEvent, type ReactNode, useState } from "react";
 import { errorText } from "../api/queries.ts";
+import { useMay } from "../api/role.ts";
 import { Button } from "./button.tsx";
 import { fieldFaults } from "./field-faults.ts";
 
@@ -76,9 +77,10 @@ interface ApiFormProps<Values extends object> {
   readonly children: ReactNode;
 }
 
-/** The fields of a form, what is wrong with them, and the button that sends them. */
+/** The fields of a form, what is wrong with them, and the button that sends them, for who may. */
 export function ApiForm<Values extends object>(props: ApiFormProps<Values>) {
   const { form, action, beside, disabled = false, children } = props;
+  const mayAct = useMay("editor");
   function onSubmit(event: FormEvent): void {
     event.preventDefault();
     if (!form.busy) void form.submit();
@@ -87,12 +89,14 @@ export function ApiForm<Values extends object>(props: ApiFormProps<Values>) {
     <form className="form" onSubmit={onSubmit} noValidate>
       {children}
       {form.summary !== null && <p role="alert">{form.summary}</p>}
-      <footer>
-        <Button type="submit" tone="primary" disabled={form.busy || disabled}>
-          {action}
-        </Button>
-        {beside}
-      </footer>
+      {mayAct && (
+        <footer>
+          <Button type="submit" tone="primary" disabled={form.busy || disabled}>
+            {action}
+          </Button>
+          {beside}
+        </footer>
+      )}
     </form>
   );
 }

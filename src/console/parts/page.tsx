@@ -1,5 +1,7 @@
 import { type ReactNode, useEffect } from "react";
 import { Link } from "wouter";
+import { useMay } from "../api/role.ts";
+import type { ConsoleRole } from "../api/session.ts";
 import { Icon } from "./icon.tsx";
 
 interface PageFrameProps {
@@ -9,11 +11,14 @@ interface PageFrameProps {
   /** Beside the title, such as a status. */
   readonly mark?: ReactNode;
   readonly actions?: ReactNode;
+  /** The least role that is offered them; an editor where it is left out. */
+  readonly actionsNeed?: ConsoleRole;
   readonly children: ReactNode;
 }
 
 /** A screen's frame: its title, which the tab has too, what can be done, and the content. */
-export function PageFrame({ title, parent, mark, actions, children }: PageFrameProps) {
+export function PageFrame({ title, parent, mark, actions, actionsNeed = "editor", children }: PageFrameProps) {
+  const mayAct = useMay(actionsNeed);
   useEffect(() => {
     document.title = `${title} · Parley`;
   }, [title]);
@@ -28,7 +33,7 @@ export function PageFrame({ title, parent, mark, actions, children }: PageFrameP
       <header className="page-head">
         <h1>{title}</h1>
         {mark}
-        <div className="actions">{actions}</div>
+        <div className="actions">{mayAct && actions}</div>
       </header>
       {children}
     </div>
@@ -36,12 +41,18 @@ export function PageFrame({ title, parent, mark, actions, children }: PageFrameP
 }
 
 /** A part of a page with its own heading. */
-export function Section({ title, actions, children }: { title: string; actions?: ReactNode; children: ReactNode }) {
+export function Section({
+  title,
+  actions,
+  actionsNeed = "editor",
+  children,
+}: Pick<PageFrameProps, "title" | "actions" | "actionsNeed" | "children">) {
+  const mayAct = useMay(actionsNeed);
   return (
     <section className="section" aria-label={title}>
       <header className="section-head">
         <h2>{title}</h2>
-        <div className="actions">{actions}</div>
+        <div className="actions">{mayAct && actions}</div>
       </header>
       {children}
     </section>

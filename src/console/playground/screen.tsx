@@ -35,6 +35,7 @@ export default function Playground() {
   return (
     <PageFrame
       title="Playground"
+      actionsNeed="runner"
       actions={
         <>
           <Button icon="plus" onClick={begin}>

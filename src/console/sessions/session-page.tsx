@@ -35,6 +35,7 @@ export function SessionPage({ agentId, sessionId }: SessionPlace) {
       title="Session"
       parent={{ title: "Sessions", to: "/sessions" }}
       mark={session.data?.busy && <StatusBadge status="running" text="busy" />}
+      actionsNeed="runner"
       actions={
         <>
           <ButtonLink to={`/playground?agent=${agentId}&session=${sessionId}`}>Open in playground</ButtonLink>
@@ -121,7 +122,7 @@ function DeleteSession({ agentId, sessionId }: SessionPlace) {
     toast("The session is deleted.");
   }
   return (
-    <ConfirmButton label="Delete" title="Delete this session?" onConfirm={remove}>
+    <ConfirmButton label="Delete" needs="runner" title="Delete this session?" onConfirm={remove}>
       <p>Its messages are erased and cannot be brought back. Its usage stays.</p>
       <label className="choice">
         <input

@@ -1,20 +1,23 @@
 import { useEffect, useRef, useState } from "react";
 import { Redirect, Route, Switch, useLocation } from "wouter";
+import { isAtLeast } from "../api/role.ts";
 import type { ConsoleSession } from "../api/session.ts";
 // Watches from the beginning, before a screen asks.
 import "../parts/arrival.ts";
 import { IconButton } from "../parts/button.tsx";
 import { Empty } from "../parts/states.tsx";
-import { operatorScreens, type ScreenGroup, tenantScreens } from "../screens.ts";
+import { operatorScreens, type Screen, type ScreenGroup, tenantScreens } from "../screens.ts";
 import { ErrorBoundary } from "./error-boundary.tsx";
 import { Keys } from "./keys.tsx";
 import { Navigation } from "./navigation.tsx";
 import { ScreenPlace } from "./screen-place.tsx";
 
-/** Screens that are there, by their groups. */
-function shownGroups(kind: ConsoleSession["principal"]["kind"]): ScreenGroup[] {
-  return (kind === "operator" ? operatorScreens : tenantScreens)
-    .map(({ title, screens }) => ({ title, screens: screens.filter(({ load }) => load !== null) }))
+/** Screens that are there for somebody, by their groups. */
+function shownGroups(principal: ConsoleSession["principal"]): ScreenGroup[] {
+  const isOffered = ({ load, needs = "reader" }: Screen) =>
+    load !== null && (principal.kind === "operator" || isAtLeast(principal.role, needs));
+  return (principal.kind === "operator" ? operatorScreens : tenantScreens)
+    .map(({ title, screens }) => ({ title, screens: screens.filter(isOffered) }))
     .filter(({ screens }) => screens.length > 0);
 }
 
@@ -36,7 +39,7 @@ export function Frame({ session }: { readonly session: ConsoleSession }) {
   const [location] = useLocation();
   const main = useRef<HTMLElement>(null);
   const menuButton = useRef<HTMLButtonElement>(null);
-  const groups = shownGroups(session.principal.kind);
+  const groups = shownGroups(session.principal);
   const screens = groups.flatMap((group) => group.screens);
   const present = `/${location.split("/")[1] ?? ""}`;
   useEffect(() => setOpen(false), [location]);

@@ -59,6 +59,7 @@ export function Navigation({ groups, session, present, onClose }: NavigationProp
         <p className="who">
           <strong>{principal.kind === "operator" ? "Operator" : principal.tenantName}</strong>
           <span>{principal.kind === "tenant" ? (principal.keyName ?? principal.userId) : null}</span>
+          {principal.kind === "tenant" && principal.role !== "admin" && <span>{principal.role}</span>}
         </p>
         <Button onClick={() => void signOut().catch(toastError)}>Sign out</Button>
         {installation && <p className="faint">Parley {installation.version}</p>}

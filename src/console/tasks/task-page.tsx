@@ -3,6 +3,7 @@ import type { Task } from "parley/client";
 import { Link, useLocation } from "wouter";
 import { parley } from "../api/client.ts";
 import { queryClient } from "../api/queries.ts";
+import { useMay } from "../api/role.ts";
 import { StatusBadge } from "../parts/badge.tsx";
 import { Button } from "../parts/button.tsx";
 import { CopyableId } from "../parts/copyable-id.tsx";
@@ -29,6 +30,7 @@ export function TaskPage({ taskId }: { readonly taskId: string }) {
       title={task?.name ?? "Task"}
       parent={{ title: "Tasks", to: "/tasks" }}
       mark={task?.activeRunId && <StatusBadge status="running" />}
+      actionsNeed="runner"
       actions={task && <TaskActions task={task} />}
     >
       <Await query={query}>
@@ -92,6 +94,7 @@ async function readTaskAnew(taskId: string): Promise<void> {
 
 function TaskActions({ task }: { readonly task: Task }) {
   const [, navigate] = useLocation();
+  const mayChange = useMay("editor");
   const act = (work: () => Promise<unknown>, said: string) =>
     void work()
       .then(() => toast(said))
@@ -113,7 +116,7 @@ function TaskActions({ task }: { readonly task: Task }) {
       >
         Run now
       </Button>
-      {task.schedule !== null && (
+      {mayChange && task.schedule !== null && (
         <Button
           onClick={() =>
             act(

@@ -62,7 +62,7 @@ function CancelRun({ run }: { readonly run: TaskRun }) {
     toast("The run is canceled.");
   }
   return (
-    <ConfirmButton label="Cancel" title="Cancel this run?" onConfirm={cancel}>
+    <ConfirmButton label="Cancel" needs="runner" title="Cancel this run?" onConfirm={cancel}>
       <p>It ends now. Nothing that it said is kept.</p>
     </ConfirmButton>
   );

@@ -45,7 +45,7 @@ export function TurnList() {
   const filtered = filterNames.some((name) => name !== "order" && filters[name] !== undefined);
   const agentName = useAgentName();
   return (
-    <PageFrame title="Turns" actions={<CancelAll filters={filters} />}>
+    <PageFrame title="Turns" actionsNeed="runner" actions={<CancelAll filters={filters} />}>
       <TurnFilterBar filters={filters} onChange={setFilters} />
       <ListView
         list={{ ...list, rows }}

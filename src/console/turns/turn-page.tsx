@@ -29,6 +29,7 @@ export function TurnPage({ turnId }: { readonly turnId: string }) {
       title="Turn"
       parent={{ title: "Turns", to: "/turns" }}
       mark={turn && <StatusBadge status={turn.status} />}
+      actionsNeed="reader"
       actions={
         turn && (
           <>
@@ -125,7 +126,7 @@ function CancelTurn({ turn, sessionId }: { readonly turn: TurnDetails; readonly 
     await queryClient.invalidateQueries({ queryKey: ["turn", turn.id] });
   }
   return (
-    <ConfirmButton label="Cancel" title="Cancel this turn?" onConfirm={cancel}>
+    <ConfirmButton label="Cancel" needs="runner" title="Cancel this turn?" onConfirm={cancel}>
       <p>It ends now. What it has said is kept in the transcript.</p>
     </ConfirmButton>
   );

@@ -35,6 +35,7 @@ export default function UsageScreen() {
       <DayPlots about={about} />
       <Section
         title="By"
+        actionsNeed="reader"
         actions={usageChoices.map((choice) => (
           <Button
             key={choice}

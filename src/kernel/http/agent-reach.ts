@@ -14,7 +14,6 @@ interface Asked<P, Q, B> {
 /** Fields that name something which may be another agent's; in the path every id does. */
 const namingFields: ReadonlySet<string> = new Set([
   "agentId",
-  "agentIds",
   "model",
   "previous_response_id",
   "sessionId",
@@ -95,16 +94,9 @@ async function hideIn<T extends object>(
   for (const [name, value] of Object.entries(fields)) {
     if (!isNaming(name)) entries.push([name, value]);
     else if (typeof value === "string") entries.push([name, await hideOutside(sql, who, value)]);
-    else if (Array.isArray(value)) entries.push([name, await hideEach(sql, who, value)]);
     else entries.push([name, value]);
   }
   return Object.fromEntries(entries) as T;
-}
-
-async function hideEach(sql: AnySql, who: Pick<Principal, "tenant" | "agentIds">, values: readonly unknown[]) {
-  const shown: unknown[] = [];
-  for (const value of values) shown.push(typeof value === "string" ? await hideOutside(sql, who, value) : value);
-  return shown;
 }
 
 async function hideOutside(sql: AnySql, who: Pick<Principal, "tenant" | "agentIds">, id: string): Promise<string> {

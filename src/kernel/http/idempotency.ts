@@ -6,7 +6,7 @@ import type { IdOf } from "../ids.ts";
 import { idempotencyKeepHours, idempotencyKeyLengthMax } from "../limits.ts";
 import type { Sealer } from "../seal.ts";
 import { canonicalJson } from "./canonical-json.ts";
-import { clientOf } from "./request.ts";
+import { clientOf, isOutOfReach } from "./request.ts";
 
 /** A request's Idempotency-Key with what it stands for. */
 export interface IdempotencyKey {
@@ -46,7 +46,9 @@ export function readIdempotencyKey(
     });
   }
   const { pathname, search } = new URL(request.url);
-  const meaning = canonicalJson([form, request.method, pathname, search, body]);
+  // What is out of reach is another request than the same one of who reaches it, whose response is not told.
+  const reach = isOutOfReach(request) ? ["out of reach"] : [];
+  const meaning = canonicalJson([form, request.method, pathname, search, body, ...reach]);
   return {
     tenantId,
     key: ownKey(request, key),

@@ -20,7 +20,7 @@ import { askedForm, type FormChange, showIn } from "./form.ts";
 import { type IdempotencyKey, type KeptResponse, readIdempotencyKey } from "./idempotency.ts";
 import { queryFields } from "./query-fields.ts";
 import { Reply } from "./reply.ts";
-import { rememberForm, rememberProtocol, requestIdOf } from "./request.ts";
+import { rememberForm, rememberOutOfReach, rememberProtocol, requestIdOf } from "./request.ts";
 import { type Reservation, underKey } from "./reservation.ts";
 import type { ResponseHeader } from "./response-headers.ts";
 import { validateFields } from "./validate.ts";
@@ -199,6 +199,8 @@ export function operation<
       | Static<B>
       | Static<A>;
     const asked = await withinReach(ctx.sql, principal, { params: checkedParams, query: sentQuery, body: sentBody });
+    if (Object.entries(checkedParams).some(([name, id]) => (asked.params as typeof checkedParams)[name] !== id))
+      rememberOutOfReach(request);
     const narrowed = await narrowedFor(principal, asked);
     if (narrowed.response !== undefined) return respond(narrowed.response, spec, form);
     const { query = asked.query, body = asked.body } = narrowed;

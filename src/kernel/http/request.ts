@@ -92,6 +92,18 @@ export function clientOf(request: Request): ClientScope | null {
   return clients.get(request) ?? null;
 }
 
+const outOfReach = new WeakSet<Request>();
+
+/** Notes that a request's path names what its credential does not reach. */
+export function rememberOutOfReach(request: Request): void {
+  outOfReach.add(request);
+}
+
+/** Returns whether a request's path names what its credential does not reach. */
+export function isOutOfReach(request: Request): boolean {
+  return outOfReach.has(request);
+}
+
 const deadlines = new WeakMap<Request, number>();
 
 /**
