@@ -5,7 +5,18 @@ import { startRole } from "../harness/process.ts";
 const nowhere = { DATABASE_URL: "postgres://127.0.0.1:1/none" };
 
 describe("--help", () => {
-  for (const command of ["start", "serve", "work", "migrate", "tenant", "skill", "queue", "reseal", "openapi"])
+  for (const command of [
+    "start",
+    "serve",
+    "work",
+    "sandbox",
+    "migrate",
+    "tenant",
+    "skill",
+    "queue",
+    "reseal",
+    "openapi",
+  ])
     test.concurrent(`of ${command} tells what this command takes, and starts nothing`, async () => {
       for (const words of [["--help"], ["-h"], ["help"], ["list", "--json", "--help"]]) {
         const child = startRole(command, nowhere, words);

@@ -85,7 +85,7 @@ async function runClaim(ctx: Ctx, running: RunningTurn, meter: ClaimMeter): Prom
       // After the commit: a follower sees the end only once the session is free.
       await writer.end([...held, ...streamClosing(open, committed), committed.lastChunk]);
       meter.noteEnd(committed);
-      log.info({ status: committed.status, attempt: turn.attempt }, "turn ended");
+      log.info({ status: committed.status, error: committed.error?.code, attempt: turn.attempt }, "turn ended");
     } else log.warn("the turn was ended by another process; nothing was written");
   } finally {
     writer.close();
