@@ -128,6 +128,7 @@ function newTurn({ tenantId, agentId }: Stand, sessionId: IdOf<"session"> | null
     recalled: null,
     agentVersion: null,
     keepSeq: null,
+    regenerates: null,
     key: null,
   };
 }

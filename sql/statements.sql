@@ -1398,46 +1398,56 @@ select id, kind, (select count(*) from followed) from ended;
 -- turn.enqueue: 2 texts
 
 -- when: at the end of the line
--- parameters: $1 text ss_…, $2 text turn_…, $3 text ten_…, $4 text ag_…, $5 text, $6 text ss_…, $7 text, $8 text,
---   $9 json, $10 text msg_…, $11 json, $12 text req_…, $13 text, $14 json, $15 json, $16 text ss_…
--- plan: the statement: turns by turns_line, turns by turns_one_active, inserts turns
+-- parameters: $1 text turn_…, $2 text ten_…, $3 text ag_…, $4 text ss_…, $5 text, $6 boolean, $7 boolean, $8 integer,
+--   $9 integer, $10 text, $11 json, $12 text, $13 bigint, $14 text msg_…, $15 text, $16 json, $17 json, $18 json,
+--   $19 text req_…, $20 text, $21 timestamp with time zone, $22 integer, $23 boolean, $24 text, $25 text,
+--   $26 text req_…, $27 bytea, $28 text ss_…, $29 text ss_…, $30 text, $31 text ss_…
+-- plan: the statement: turns by turns_one_active
 -- plan: home: sessions by sessions_pkey, agents by agents_pkey, updates sessions
-with /* turn.enqueue */ home as (
-  update sessions s set line = line + 1 where id = $1
+-- plan: accepted: turns by turns_line, inserts turns
+-- plan: kept: inserts idempotency_keys
+with /* turn.enqueue */ asked as not materialized (select $1::text as turn_id , $2::text as tenant_id , $3::text as agent_id , $4::text as session_id , $5::text as kind , $6::boolean as new_session , $7::boolean as visible , $8::int as pinned_version , $9::int as agent_version , $10::text as trigger , $11::json as input , $12::text as message_id , $13::bigint as keep_seq , $14::text as assistant_message_id , $15::text as user_id , $16::json as metadata , $17::json as response_format , $18::json as caller_options , $19::text as request_id , $20::text as traceparent , $21::timestamptz as write_before , $22::int as queued_turns_max , $23::boolean as is_counted , $24::text as key_digest , $25::text as form , $26::text as idempotency_key , $27::bytea as request_digest), home as (
+  update sessions s set line = line + 1 where id = $28
   returning s.id, s.user_id, s.visible, coalesce(s.pinned_version, (select version from agents a where a.id = s.agent_id), 0) as version
-)
-insert into turns (id, tenant_id, agent_id, session_id, kind, status, line_place, regenerates, agent_version, trigger, input,
-  assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options)
-select $2, $3, $4, home.id, $5, 'enqueued',
-(select coalesce(max(line_place), 0) + 1 from turns where session_id = $6 and status = 'enqueued'),
-$7, home.version, $8, $9,
-$10, not home.visible, home.user_id, $11, $12,
-$13, $14,
-$15
-from home
-returning exists (
-  select 1 from turns where session_id = $16 and status in ('queued', 'running', 'waiting')) as is_held;
+), accepted as (
+  insert into turns (id, tenant_id, agent_id, session_id, kind, status, line_place, regenerates, agent_version, trigger, input,
+    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options)
+  select turn_id, tenant_id, agent_id, home.id, kind, 'enqueued', (select coalesce(max(line_place), 0) + 1 from turns where session_id = $29 and status = 'enqueued'), $30, home.version, trigger, input,
+  assistant_message_id, not home.visible, home.user_id, metadata, request_id, traceparent, response_format, caller_options
+  from asked cross join home
+  returning id
+), kept as (
+  insert into idempotency_keys (tenant_id, key, request_digest, turn_id, resource_ids)
+  select asked.tenant_id, idempotency_key, request_digest, turn_id, case when new_session and not visible then array[asked.session_id] end
+  from accepted join asked on turn_id = id where idempotency_key is not null order by 1, 2)
+select exists (
+  select 1 from turns where session_id = $31 and status in ('queued', 'running', 'waiting')) as is_held;
 
 -- when: before the line
--- parameters: $1 text ss_…, $2 text turn_…, $3 text ten_…, $4 text ag_…, $5 text, $6 text ss_…, $7 text, $8 text,
---   $9 json, $10 text msg_…, $11 json, $12 text req_…, $13 text, $14 json, $15 json, $16 text ss_…
--- plan: the statement: turns by turns_line, turns by turns_one_active, inserts turns
+-- parameters: $1 text turn_…, $2 text ten_…, $3 text ag_…, $4 text ss_…, $5 text, $6 boolean, $7 boolean, $8 integer,
+--   $9 integer, $10 text, $11 json, $12 text, $13 bigint, $14 text msg_…, $15 text, $16 json, $17 json, $18 json,
+--   $19 text req_…, $20 text, $21 timestamp with time zone, $22 integer, $23 boolean, $24 text, $25 text,
+--   $26 text req_…, $27 bytea, $28 text ss_…, $29 text ss_…, $30 text, $31 text ss_…
+-- plan: the statement: turns by turns_one_active
 -- plan: home: sessions by sessions_pkey, agents by agents_pkey, updates sessions
-with /* turn.enqueue */ home as (
-  update sessions s set line = line + 1 where id = $1
+-- plan: accepted: turns by turns_line, inserts turns
+-- plan: kept: inserts idempotency_keys
+with /* turn.enqueue */ asked as not materialized (select $1::text as turn_id , $2::text as tenant_id , $3::text as agent_id , $4::text as session_id , $5::text as kind , $6::boolean as new_session , $7::boolean as visible , $8::int as pinned_version , $9::int as agent_version , $10::text as trigger , $11::json as input , $12::text as message_id , $13::bigint as keep_seq , $14::text as assistant_message_id , $15::text as user_id , $16::json as metadata , $17::json as response_format , $18::json as caller_options , $19::text as request_id , $20::text as traceparent , $21::timestamptz as write_before , $22::int as queued_turns_max , $23::boolean as is_counted , $24::text as key_digest , $25::text as form , $26::text as idempotency_key , $27::bytea as request_digest), home as (
+  update sessions s set line = line + 1 where id = $28
   returning s.id, s.user_id, s.visible, coalesce(s.pinned_version, (select version from agents a where a.id = s.agent_id), 0) as version
-)
-insert into turns (id, tenant_id, agent_id, session_id, kind, status, line_place, regenerates, agent_version, trigger, input,
-  assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options)
-select $2, $3, $4, home.id, $5, 'enqueued',
-(select coalesce(min(line_place), 0) - 1 from turns where session_id = $6 and status = 'enqueued'),
-$7, home.version, $8, $9,
-$10, not home.visible, home.user_id, $11, $12,
-$13, $14,
-$15
-from home
-returning exists (
-  select 1 from turns where session_id = $16 and status in ('queued', 'running', 'waiting')) as is_held;
+), accepted as (
+  insert into turns (id, tenant_id, agent_id, session_id, kind, status, line_place, regenerates, agent_version, trigger, input,
+    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options)
+  select turn_id, tenant_id, agent_id, home.id, kind, 'enqueued', (select coalesce(min(line_place), 0) - 1 from turns where session_id = $29 and status = 'enqueued'), $30, home.version, trigger, input,
+  assistant_message_id, not home.visible, home.user_id, metadata, request_id, traceparent, response_format, caller_options
+  from asked cross join home
+  returning id
+), kept as (
+  insert into idempotency_keys (tenant_id, key, request_digest, turn_id, resource_ids)
+  select asked.tenant_id, idempotency_key, request_digest, turn_id, case when new_session and not visible then array[asked.session_id] end
+  from accepted join asked on turn_id = id where idempotency_key is not null order by 1, 2)
+select exists (
+  select 1 from turns where session_id = $31 and status in ('queued', 'running', 'waiting')) as is_held;
 
 
 -- turn.find_parked

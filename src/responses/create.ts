@@ -175,7 +175,7 @@ async function acceptBranch(
 ): Promise<AcceptedTurn> {
   const { principal, body, key } = request;
   // What refuses the turn in any case, or needs no copy, comes first.
-  const joined = key === null ? null : await joinByKey(ctx.sql, ctx, key);
+  const joined = key === null ? null : await joinByKey(ctx, key);
   if (joined !== null) return joined;
   turnGate(principal.tenant);
   const through = { turnId: response.turnId };

@@ -7,7 +7,7 @@ import { everyChoice, type Scene } from "./scene.ts";
 /** Statements that start later than this write nothing: so even a new session is not made. */
 const past = new Date(0);
 
-function newTurn(session: "new" | "old" | "none", hasKey: boolean): NewTurn {
+export function newTurn(session: "new" | "old" | "none", hasKey: boolean): NewTurn {
   const tenantId = newId("tenant");
   const key = { tenantId, key: newId("request"), requestDigest: Buffer.alloc(32), path: "/" };
   return {
@@ -25,6 +25,7 @@ function newTurn(session: "new" | "old" | "none", hasKey: boolean): NewTurn {
     trigger: "submit-message",
     input: { id: "message", role: "user", parts: [{ type: "text", text: "Hello" }] },
     keepSeq: null,
+    regenerates: null,
     assistantMessageId: newId("message"),
     userId: "",
     metadata: {},

@@ -3,6 +3,7 @@ import type { Sql, Tx } from "../../src/kernel/database/client.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { takeReaperLease } from "../../src/kernel/queue/lease.ts";
 import { noTokens } from "../../src/model/token-counts.ts";
+import { insertIntoLine, type LineTurn } from "../../src/sessions/accept/enqueue.ts";
 import { findOrphans } from "../../src/sessions/recover/orphans.ts";
 import { writeBeat } from "../../src/sessions/run/beat.ts";
 import { claimCounted, claimTurn } from "../../src/sessions/run/claim.ts";
@@ -10,7 +11,7 @@ import { releaseLock } from "../../src/sessions/run/session-lock.ts";
 import { requestCancel } from "../../src/sessions/state/cancel-request.ts";
 import { readCheckpoints, writeCheckpoint } from "../../src/sessions/state/checkpoint.ts";
 import { isSettled, queueContinuation } from "../../src/sessions/state/continuation.ts";
-import { enqueueMove, firstInLine, type NewLineTurn, ringLostLines, startMove } from "../../src/sessions/state/line.ts";
+import { firstInLine, ringLostLines, startMove } from "../../src/sessions/state/line.ts";
 import { findParked, parkTurns } from "../../src/sessions/state/parked.ts";
 import { noteUsage } from "../../src/sessions/state/spending.ts";
 import { findSession } from "../../src/sessions/state/store.ts";
@@ -18,7 +19,7 @@ import { markShown, requeueTurn, resumeTurn, unclaimTurn } from "../../src/sessi
 import { noUsage } from "../../src/sessions/state/turn-end.ts";
 import { endOfContinuation, endOfTurn, endsOfTurns, lastLogOf, logStates } from "../../src/sessions/state/turn-log.ts";
 import { readHistory } from "../../src/sessions/transcript/read-history.ts";
-import { acceptingScenes } from "./accepting.ts";
+import { acceptingScenes, newTurn } from "./accepting.ts";
 import { endingScenes } from "./ending.ts";
 import { everyChoice, type Scene } from "./scene.ts";
 
@@ -61,25 +62,10 @@ const keyScenes = [
   ),
 ];
 
-const lineTurn: NewLineTurn = {
-  turnId,
-  tenantId,
-  agentId: newId("agent"),
-  sessionId,
-  kind: "session",
-  trigger: "submit-message",
-  input: { id: "message", role: "user", parts: [{ type: "text", text: "Hello" }] },
-  regenerates: null,
-  assistantMessageId: newId("message"),
-  metadata: {},
-  responseFormat: null,
-  callerOptions: null,
-  requestId: newId("request"),
-  traceparent: null,
-};
+const lineTurn: LineTurn = { ...newTurn("old", true), sessionId };
 const lineScenes = [
-  inner("at the end of the line", (tx) => enqueueMove(tx, lineTurn, "last")),
-  inner("before the line", (tx) => enqueueMove(tx, lineTurn, "first")),
+  inner("at the end of the line", (tx) => insertIntoLine(tx, lineTurn, "last")),
+  inner("before the line", (tx) => insertIntoLine(tx, lineTurn, "first")),
   inner("the first of the line starts", (tx) =>
     startMove(tx, { turnId, agentVersion: 1, keepSeq: null, isCounted: false }),
   ),

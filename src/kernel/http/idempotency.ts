@@ -107,23 +107,16 @@ export async function waitForKey(inner: Tx, key: IdempotencyKey): Promise<void> 
 }
 
 /**
- * Stores which turn a key stands for, in the place of a row that is too old. With
- * `hiddenSessionId` the key is free again when that session goes by itself (`freeKeysOf`).
+ * Stores which continuation a key stands for, in the place of a row that is too old.
  * Throws 422 when another operation has reserved the key meanwhile.
  */
-export async function keepTurn(
-  inner: Tx,
-  key: IdempotencyKey,
-  turnId: string,
-  hiddenSessionId: string | null,
-): Promise<void> {
-  const resourceIds = hiddenSessionId === null ? null : [hiddenSessionId];
+export async function keepContinuation(inner: Tx, key: IdempotencyKey, continuationId: string): Promise<void> {
   const { count } = await inner`
-    insert /* idempotency.store */ into idempotency_keys as k (tenant_id, key, request_digest, turn_id, resource_ids)
-    values (${key.tenantId}, ${key.key}, ${key.requestDigest}, ${turnId}, ${resourceIds}::text[])
+    insert /* idempotency.store */ into idempotency_keys as k (tenant_id, key, request_digest, turn_id)
+    values (${key.tenantId}, ${key.key}, ${key.requestDigest}, ${continuationId})
     on conflict (tenant_id, key) do update set request_digest = excluded.request_digest, turn_id = excluded.turn_id,
       status = null, headers = null, sealed_body = null, owner = null, leased_until = null, made_id = null,
-      resource_ids = excluded.resource_ids,
+      resource_ids = null,
       created_at = now()
     where k.created_at <= now() - make_interval(hours => ${idempotencyKeepHours})`;
   if (count === 0) throw new ApiError("idempotency_key_reused");
@@ -135,7 +128,10 @@ export function keyIsKnownSql(sql: AnySql): postgres.Fragment {
     select 1 from idempotency_keys k where k.tenant_id = asked.tenant_id and k.key = asked.idempotency_key)`;
 }
 
-/** Returns the insert that stores which turns keys stand for, for the rows of `accepted` and `asked`, in one order for all statements that do. */
+/**
+ * Returns the insert that stores which turns keys stand for, for the rows of `accepted` and `asked`, in one order for all statements
+ * that do. The key of a hidden session's turn is free again when that session goes by itself (`freeKeysOf`).
+ */
 export function keepTurnsSql(sql: AnySql): postgres.Fragment {
   return sql`
     insert into idempotency_keys (tenant_id, key, request_digest, turn_id, resource_ids)

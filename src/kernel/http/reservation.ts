@@ -10,7 +10,7 @@ import { resourcesOf } from "./erase-keys.ts";
 import { type IdempotencyKey, type KeptResponse, lockNameOf, recallKey } from "./idempotency.ts";
 
 /**
- * The states of a key's row (`idempotency_keys`), except a turn's, which `keepTurn` writes:
+ * The states of a key's row (`idempotency_keys`), except a turn's, which `keepTurnsSql` writes:
  *
  *     no row, or one that is too old ──a request reserves it──▶ in progress
  *     in progress ──the transaction that writes──▶ done: the stored response

@@ -2,24 +2,24 @@ import type { Principal } from "../../kernel/auth/authenticator.ts";
 import type { Ctx } from "../../kernel/context.ts";
 import { byKeyOnly } from "../../kernel/database/by-key-only.ts";
 import type { AnySql, Tx } from "../../kernel/database/client.ts";
-import { unavailable } from "../../kernel/database/failure.ts";
+import { unavailable, violatedConstraint } from "../../kernel/database/failure.ts";
 import { ApiError } from "../../kernel/errors.ts";
-import type { IdempotencyKey } from "../../kernel/http/idempotency.ts";
+import { keepTurnsSql } from "../../kernel/http/idempotency.ts";
+import type { IdOf } from "../../kernel/ids.ts";
 import { lineTurnsMax } from "../../kernel/limits.ts";
 import { announceCancel, type CanceledTurn, cancelActive } from "../cancel/cancel.ts";
 import { shownOfQueued } from "../end/progress.ts";
-import { enqueueMove, type NewLineTurn, ringLine } from "../state/line.ts";
+import { ringLine } from "../state/line.ts";
 import { type AcceptedTurn, acceptedOf } from "./accepted.ts";
-import { andHasPlace, type TenantQueue, tooManyTurns } from "./queued-turns.ts";
-import { writeAccepted } from "./write.ts";
+import { andHasPlace, tooManyTurns } from "./queued-turns.ts";
+import { askedRow, type NewTurn } from "./turn-row.ts";
+import { acceptInTransaction } from "./write.ts";
 
 /** What a turn does that comes while another one of its session is unfinished. */
 export type OnBusy = "reject" | "enqueue" | "interrupt";
 
-/** A turn that waits in the line of its session, and how it is written. */
-export interface LineTurn extends NewLineTurn, TenantQueue {
-  readonly writeBefore: Date;
-}
+/** A turn of an existing session. */
+export type LineTurn = NewTurn & { readonly sessionId: IdOf<"session"> };
 
 /** Returns whether a turn of the session is unfinished, or waits in its line. */
 export async function isBusy(sql: AnySql, sessionId: string): Promise<boolean> {
@@ -32,16 +32,14 @@ export async function isBusy(sql: AnySql, sessionId: string): Promise<boolean> {
 /**
  * Writes a turn into the line of its session: `enqueue` at its end, `interrupt` at its
  * beginning, and the turn that holds the line is cancelled, keeping what it said. The gates
- * (credit, quota, the agent's state) are asked when the turn starts. Returns it, or the turn
- * that its Idempotency-Key joins.
+ * (credit, quota, the agent's state) are asked when the turn starts.
  *
- * Throws 404, 409 `session_busy` when `lineTurnsMax` wait, 422, 429 `too_many_turns`, 503.
+ * Throws 404, 409 `session_busy` when `lineTurnsMax` wait, 422 for a known Idempotency-Key, 429 `too_many_turns`, 503.
  */
 export async function enqueueTurn(
   ctx: Ctx,
   request: {
     readonly principal: Principal;
-    readonly key: IdempotencyKey | null;
     readonly alongside?: ((inner: Tx, accepted: AcceptedTurn) => Promise<void>) | undefined;
   },
   turn: LineTurn,
@@ -50,19 +48,49 @@ export async function enqueueTurn(
   let canceled: CanceledTurn | null = null;
   const accepted = acceptedOf(turn);
   const shown = onBusy === "interrupt" ? await shownOfQueued(ctx, turn) : null;
-  const joined = await writeAccepted(ctx, request, { ...turn, keepsKeyFor: null }, async (inner) => {
+  await acceptInTransaction(ctx, request.principal, turn, async (inner) => {
     canceled = null;
     await takePlace(inner, turn);
-    const isHeld = await enqueueMove(inner, turn, onBusy === "interrupt" ? "first" : "last");
+    const isHeld = await insertIntoLine(inner, turn, onBusy === "interrupt" ? "first" : "last");
     // The end of the turn that holds the line starts the next one.
     if (!isHeld) await ringLine(inner, turn.sessionId, turn.tenantId);
     else if (onBusy === "interrupt")
       canceled = await cancelActive(inner, { session: turn }, { keep: "partial", shown });
     await request.alongside?.(inner, accepted);
-    return accepted;
   });
   if (canceled !== null) announceCancel(ctx, canceled);
-  return joined;
+  return accepted;
+}
+
+/**
+ * The move *enqueue*: writes a turn at the end of the line, or before its first, with its Idempotency-Key. The caller
+ * holds the lock on the session's row. Returns whether the line is held by an unfinished turn, whose end starts
+ * the next one. Throws 422 where the key is known.
+ */
+export async function insertIntoLine(inner: Tx, turn: LineTurn, place: "first" | "last"): Promise<boolean> {
+  const at = place === "first" ? inner`min(line_place), 0) - 1` : inner`max(line_place), 0) + 1`;
+  const line = inner`(select coalesce(${at} from turns where session_id = ${turn.sessionId} and status = 'enqueued')`;
+  const write = inner<{ isHeld: boolean }[]>`
+    with /* turn.enqueue */ asked as not materialized (${askedRow(inner, turn)}), home as (
+      update sessions s set line = line + 1 where id = ${turn.sessionId}
+      returning s.id, s.user_id, s.visible, coalesce(s.pinned_version, (select version from agents a where a.id = s.agent_id), 0) as version
+    ), accepted as (
+      insert into turns (id, tenant_id, agent_id, session_id, kind, status, line_place, regenerates, agent_version, trigger, input,
+        assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options)
+      select turn_id, tenant_id, agent_id, home.id, kind, 'enqueued', ${line}, ${turn.regenerates}, home.version, trigger, input,
+        assistant_message_id, not home.visible, home.user_id, metadata, request_id, traceparent, response_format, caller_options
+      from asked cross join home
+      returning id
+    ), kept as (${keepTurnsSql(inner)})
+    select exists (
+      select 1 from turns where session_id = ${turn.sessionId} and status in ('queued', 'running', 'waiting')) as is_held`;
+  try {
+    const [row] = await write;
+    return row?.isHeld ?? false;
+  } catch (error) {
+    if (violatedConstraint(error) === "idempotency_keys_pkey") throw new ApiError("idempotency_key_reused");
+    throw error;
+  }
 }
 
 /** Locks the session, so that its line changes for nobody else. Throws where it cannot take one more turn. */

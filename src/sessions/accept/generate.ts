@@ -16,7 +16,7 @@ import { checkResponseFormat } from "../response-format.ts";
 import type { Generate } from "../schema.ts";
 import type { CallerOptions } from "../state/caller-options.ts";
 import { type AcceptedTurn, logAccepted } from "./accepted.ts";
-import { joinByKey } from "./join-by-key.ts";
+import { acceptOnce, joinByKey } from "./join-by-key.ts";
 import { queueOf, refuseWhileFull } from "./queued-turns.ts";
 import { writeTurn } from "./write.ts";
 
@@ -67,8 +67,12 @@ export interface GenerationRequest {
 
 /** Accepts a stateless generation: a turn without a session, after the same checks. Throws as `acceptTurn`. */
 export async function acceptGeneration(ctx: Ctx, request: GenerationRequest): Promise<AcceptedTurn> {
-  const joined = request.key === null ? null : await joinByKey(ctx.sql, ctx, request.key);
+  const joined = request.key === null ? null : await joinByKey(ctx, request.key);
   if (joined !== null) return logAccepted(ctx, request, joined, "a repeated request joined its turn");
+  return acceptOnce(ctx, request, () => acceptNew(ctx, request));
+}
+
+async function acceptNew(ctx: Ctx, request: GenerationRequest): Promise<AcceptedTurn> {
   checkResponseFormat(request.responseFormat);
   const { principal, agentId } = request;
   turnGate(principal.tenant);
@@ -91,7 +95,8 @@ export async function acceptGeneration(ctx: Ctx, request: GenerationRequest): Pr
     agentVersion: agent.version,
     trigger: "submit-message",
     input: request.messages,
-    key: null,
+    key: request.key,
+    regenerates: null,
     recalled: null,
     hasPlatformProvider: ctx.config.platformProvider !== null,
     keepSeq: null,

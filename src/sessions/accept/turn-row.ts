@@ -28,6 +28,8 @@ export interface NewTurn extends TenantQueue {
   readonly input: UiMessage | readonly UiMessage[] | null;
   /** A regeneration keeps the transcript up to this place. */
   readonly keepSeq: number | null;
+  /** The message that a regeneration in a line was asked for; null is the last answer. */
+  readonly regenerates: string | null;
   readonly assistantMessageId: IdOf<"message">;
   /** The user of a new session; a turn of an existing session has the session's. */
   readonly userId: string;
@@ -98,8 +100,8 @@ function newMessageId({ sessionId, newSession, trigger, input }: NewTurn): strin
   return (input as { readonly id?: string }).id ?? null;
 }
 
-/** Returns the query of one turn as it is asked for: its columns are parameters, which Postgres can put in wherever they are used. */
-function oneRow(sql: AnySql, turn: NewTurn): postgres.Fragment {
+/** Returns the query of one turn as it is asked for, for a CTE `asked`: its columns are parameters, which Postgres can put in wherever they are used. */
+export function askedRow(sql: AnySql, turn: NewTurn): postgres.Fragment {
   const values = Object.entries(columns).map(([name, [type, read]], index) => {
     const as = sql.unsafe(`::${type} as ${name}`);
     const value = read(turn);
@@ -140,7 +142,7 @@ export function askedTurns(sql: AnySql, turns: readonly NewTurn[]): postgres.Fra
     return sql`
     asked as not materialized (
       select sent.*, queued_turns_max is not null and ${queued} >= queued_turns_max as is_full, ${isParked}
-      from (${oneRow(sql, first)}) sent
+      from (${askedRow(sql, first)}) sent
     )`;
   return sql`
     sent as materialized (${manyRows(sql, turns)}), shares as materialized (

@@ -17,7 +17,7 @@ import type { CallerOptions } from "../state/caller-options.ts";
 import { findSession } from "../state/store.ts";
 import { type AcceptedTurn, logAccepted } from "./accepted.ts";
 import { enqueueTurn, isBusy } from "./enqueue.ts";
-import { joinByKey } from "./join-by-key.ts";
+import { acceptOnce, joinByKey } from "./join-by-key.ts";
 import { queueOf, refuseWhileFull } from "./queued-turns.ts";
 import { checkMessageId, checkTurnBody, messageOf } from "./turn-body.ts";
 import type { NewTurn } from "./turn-row.ts";
@@ -61,17 +61,9 @@ export async function acceptTurn(ctx: Ctx, asked: TurnRequest): Promise<Accepted
   const needsReads = mayWait(request) || asksBefore(request);
   // Only the statement that writes a turn looks an API key up.
   if (needsReads) requireProof(principal);
-  const joined = needsReads && key !== null ? await joinByKey(ctx.sql, ctx, key) : null;
+  const joined = needsReads && key !== null ? await joinByKey(ctx, key) : null;
   if (joined !== null) return logAccepted(ctx, request, joined, "a repeated request joined its turn");
-  try {
-    return await acceptUnlessBusy(ctx, request);
-  } catch (error) {
-    // A repeat joins its turn, whatever refuses a new one by now: at the latest the key itself.
-    if (key === null || !isProven(principal) || !(error instanceof ApiError)) throw error;
-    const first = await joinByKey(ctx.sql, ctx, key);
-    if (first === null) throw error;
-    return logAccepted(ctx, request, first, "a repeated request joined its turn");
-  }
+  return acceptOnce(ctx, request, () => acceptUnlessBusy(ctx, request));
 }
 
 /** Returns whether a turn may wait in the line of its session. */
@@ -178,7 +170,8 @@ function newTurn(ctx: Ctx, request: TurnRequest): Omit<NewTurn, "input"> {
     pinnedVersion: sessionId === null ? (body.version ?? null) : null,
     agentVersion: request.agentVersion ?? null,
     keepSeq: null,
-    key: null,
+    key: request.key,
+    regenerates: null,
     recalled: isProven(principal) ? null : { key: principal.key, form: principal.tenant.form },
     hasPlatformProvider: ctx.config.platformProvider !== null,
     visible: request.materialize === "on_accept",

@@ -1,18 +1,16 @@
 import type { Principal } from "../../kernel/auth/authenticator.ts";
 import { quotaExceeded } from "../../kernel/auth/gates.ts";
-import { noteProof, requireProof } from "../../kernel/auth/proof.ts";
+import { requireProof } from "../../kernel/auth/proof.ts";
 import type { Ctx } from "../../kernel/context.ts";
 import type { Sql, Tx } from "../../kernel/database/client.ts";
 import { retryWhileUnavailable } from "../../kernel/database/retry.ts";
 import { isCommitUnsure, tx } from "../../kernel/database/transaction.ts";
-import { ApiError } from "../../kernel/errors.ts";
-import { dropOldKey, type IdempotencyKey, keepTurn, waitForKey } from "../../kernel/http/idempotency.ts";
+import { waitForKey } from "../../kernel/http/idempotency.ts";
 import { databaseWaitMs } from "../../kernel/limits.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 import type { TurnBody } from "../schema.ts";
 import { type AcceptedTurn, acceptedOf } from "./accepted.ts";
 import { insertTurn, insertTurnTogether } from "./insert.ts";
-import { joinByKey } from "./join-by-key.ts";
 import { inQueueOf, isOwnLimit, lockQueueOf } from "./queued-turns.ts";
 import { refuseBy } from "./refusal.ts";
 import { findKeepSeq, lockIdle } from "./regenerate.ts";
@@ -21,7 +19,6 @@ import type { NewTurn } from "./turn-row.ts";
 /** What writing a turn needs of the request for it. */
 interface WrittenRequest {
   readonly principal: Principal;
-  readonly key: IdempotencyKey | null;
   readonly body?: TurnBody;
   readonly alongside?: ((inner: Tx, accepted: AcceptedTurn) => Promise<void>) | undefined;
 }
@@ -32,34 +29,24 @@ interface WrittenRequest {
  */
 export async function writeTurn(
   ctx: Ctx,
-  { principal, key, ...request }: WrittenRequest,
+  { principal, ...request }: WrittenRequest,
   turn: NewTurn,
 ): Promise<AcceptedTurn> {
   const quota = principal.tenant.quotaTurnsPerDay;
   const accepted = acceptedOf(turn);
   if (isOneStatement(principal, request, turn)) {
-    const write = () => insertTurnTogether(ctx.sql, { ...turn, key });
-    const word = await write();
-    if (word !== "repeated" || key === null) refuseBy(ctx.sql, principal, turn, word);
-    else if (await dropOldKey(ctx.sql, key)) refuseBy(ctx.sql, principal, turn, await write());
-    else {
-      noteProof(principal);
-      const joined = await joinByKey(ctx.sql, ctx, key);
-      if (joined === null) throw new ApiError("idempotency_key_reused");
-      return joined;
-    }
+    refuseBy(ctx.sql, principal, turn, await insertTurnTogether(ctx.sql, turn));
     return accepted;
   }
   requireProof(principal);
-  const keepsKeyFor = turn.newSession && !turn.visible ? turn.sessionId : null;
-  return writeAccepted(ctx, { principal, key }, { ...turn, keepsKeyFor }, async (inner) => {
+  await acceptInTransaction(ctx, principal, turn, async (inner) => {
     // The quota's row before the session's, in a regeneration too: otherwise two turns could wait for each other.
     if (quota !== null) await countTowardsQuota(inner, turn.tenantId, quota);
     const row = turn.input === null ? await withKeepSeq(inner, turn, request.body ?? {}) : turn;
     refuseBy(ctx.sql, principal, turn, await insertTurn(inner, row));
     await request.alongside?.(inner, accepted);
-    return accepted;
   });
+  return accepted;
 }
 
 /** Returns whether one statement writes all of a turn, and looks at all that may refuse it. */
@@ -79,36 +66,23 @@ async function withKeepSeq(inner: Tx, turn: NewTurn, body: TurnBody): Promise<Ne
   return { ...turn, trigger: "submit-message", input: body.message as UiMessage };
 }
 
-/** The turn that `writeAccepted` writes. */
-interface WrittenTurn extends Pick<NewTurn, "turnId" | "tenantId" | "sessionId"> {
-  /** A session that nobody sees yet: the key is given up with it. */
-  readonly keepsKeyFor: string | null;
-}
-
 /**
- * Runs the transaction that accepts a turn: `write` writes it, unless the Idempotency-Key
- * joins another one; those of a tenant with a limit of queued turns of its own come one after
- * another. Returns the turn. Throws as `write` and `joinByKey`.
+ * Runs the transaction that accepts a turn, which `write` writes; those of a tenant with a limit of queued turns of
+ * its own come one after another, and so do those under one Idempotency-Key. Throws as `write`.
  */
-export function writeAccepted(
+export function acceptInTransaction(
   ctx: Ctx,
-  { principal, key }: Pick<WrittenRequest, "principal" | "key">,
-  turn: WrittenTurn,
-  write: (inner: Tx) => Promise<AcceptedTurn>,
-): Promise<AcceptedTurn> {
+  principal: Principal,
+  turn: NewTurn,
+  write: (inner: Tx) => Promise<void>,
+): Promise<void> {
   const counts = isOwnLimit(principal.tenant);
   const accept = async (inner: Tx) => {
-    if (key !== null) {
-      await waitForKey(inner, key);
-      const joined = await joinByKey(inner, ctx, key);
-      if (joined !== null) return joined;
-    }
+    if (turn.key !== null) await waitForKey(inner, turn.key);
     if (counts) await lockQueueOf(inner, turn.tenantId);
-    const accepted = await write(inner);
-    if (key !== null) await keepTurn(inner, key, turn.turnId, turn.keepsKeyFor);
-    return accepted;
+    await write(inner);
   };
-  const run = () => acceptInTransaction(ctx.sql, turn, key, accept);
+  const run = () => commitSurely(ctx.sql, turn, accept);
   return counts ? inQueueOf(turn.tenantId, run) : run();
 }
 
@@ -121,32 +95,25 @@ const lookUpMs = 1_000;
  * the locks that an unfinished commit still holds. Without the lookup a caller could get
  * 503 for a turn that runs.
  */
-async function acceptInTransaction(
+async function commitSurely(
   sql: Sql,
-  { sessionId }: Pick<NewTurn, "sessionId">,
-  key: IdempotencyKey | null,
-  accept: (inner: Tx) => Promise<AcceptedTurn>,
-): Promise<AcceptedTurn> {
+  { turnId, sessionId, key }: NewTurn,
+  accept: (inner: Tx) => Promise<void>,
+): Promise<void> {
   const startedAt = Date.now();
-  const written: AcceptedTurn[] = [];
   try {
-    return await tx(sql, async (inner) => {
-      written[0] = await accept(inner);
-      return written[0];
-    });
+    await tx(sql, accept);
   } catch (error) {
-    const [turn] = written;
-    if (turn === undefined || !isCommitUnsure(error)) throw error;
+    if (!isCommitUnsure(error)) throw error;
     const lookUp = () =>
       tx(sql, async (inner) => {
         if (key !== null) await waitForKey(inner, key);
         await inner`select /* session.lock */ 1 from sessions where id = ${sessionId} for no key update`;
-        return inner`select /* turn.exists */ 1 from turns where id = ${turn.turnId}`;
+        return inner`select /* turn.exists */ 1 from turns where id = ${turnId}`;
       });
     const limitMs = Math.max(lookUpMs, databaseWaitMs - (Date.now() - startedAt));
     const found = await retryWhileUnavailable(lookUp, { limitMs }).catch(() => []);
     if (found.length === 0) throw error;
-    return turn;
   }
 }
 

@@ -5,7 +5,13 @@ import type { Ctx } from "../../kernel/context.ts";
 import { json, type Tx } from "../../kernel/database/client.ts";
 import { tx } from "../../kernel/database/transaction.ts";
 import { ApiError, invalid } from "../../kernel/errors.ts";
-import { type IdempotencyKey, keepTurn, keyOfDeleted, recallKey, waitForKey } from "../../kernel/http/idempotency.ts";
+import {
+  type IdempotencyKey,
+  keepContinuation,
+  keyOfDeleted,
+  recallKey,
+  waitForKey,
+} from "../../kernel/http/idempotency.ts";
 import type { IdOf } from "../../kernel/ids.ts";
 import type { CallResult } from "../../messages/tool-calls.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
@@ -112,7 +118,7 @@ export async function settlePause(ctx: Ctx, request: PauseRequest): Promise<Sett
     if (pause === null) throw new ApiError("session_busy");
     await keepOptions(inner, request, pause);
     await settleSaid(inner, request, pause);
-    if (key !== null) await keepTurn(inner, key, pause.continuationId, null);
+    if (key !== null) await keepContinuation(inner, key, pause.continuationId);
     return settledPause(inner, pause);
   });
 }

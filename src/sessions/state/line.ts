@@ -1,10 +1,8 @@
 import type postgres from "postgres";
-import { type AnySql, json, type Tx } from "../../kernel/database/client.ts";
+import type { AnySql, Tx } from "../../kernel/database/client.ts";
 import type { IdOf } from "../../kernel/ids.ts";
 import { addJob, addJobSql, hasLiveJobSql, jobKeySql } from "../../kernel/queue/add-job.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
-import type { ResponseFormat } from "../../model/response-format.ts";
-import type { CallerOptions } from "./caller-options.ts";
 import type { CancelKeep, StoppingTurn } from "./cancel-request.ts";
 import { hasParkedSql } from "./parked.ts";
 import type { TurnKind } from "./turn.ts";
@@ -14,55 +12,10 @@ import { newTurnJobs } from "./turn-job.ts";
  * The line of a session: the turns that were accepted while another one was unfinished, in
  * the order in which they start (`line_place`). `sessions.line` counts them and changes only
  * under the lock on the session's row, with the status of the turn, so it is always exact.
+ * `accept/enqueue.ts` writes a turn into it.
  * The end of a turn adds the job `session.next` where there is a line (`end/end.ts`), and
  * that job starts the first of it (`accept/start-next.ts`). The states are in `turn.ts`.
  */
-
-/** A turn that is to wait in the line of its session. */
-export interface NewLineTurn {
-  readonly turnId: IdOf<"turn">;
-  readonly tenantId: string;
-  readonly agentId: IdOf<"agent">;
-  readonly sessionId: IdOf<"session">;
-  readonly kind: TurnKind;
-  readonly trigger: "submit-message" | "regenerate-message";
-  /** The user's message; of a regeneration, the one that was sent along. */
-  readonly input: UiMessage | null;
-  /** The message that a regeneration was asked for; null is the last answer. */
-  readonly regenerates: string | null;
-  readonly assistantMessageId: IdOf<"message">;
-  readonly metadata: Readonly<Record<string, unknown>>;
-  readonly responseFormat: ResponseFormat | null;
-  readonly callerOptions: CallerOptions | null;
-  readonly requestId: string;
-  readonly traceparent: string | null;
-}
-
-/**
- * The move *enqueue*: writes a turn at the end of the line, or before its first. The caller
- * holds the lock on the session's row. Returns whether the line is held by an unfinished turn, whose end starts
- * the next one.
- */
-export async function enqueueMove(inner: Tx, turn: NewLineTurn, place: "first" | "last"): Promise<boolean> {
-  const at = place === "first" ? inner`min(line_place), 0) - 1` : inner`max(line_place), 0) + 1`;
-  const [row] = await inner<{ isHeld: boolean }[]>`
-    with /* turn.enqueue */ home as (
-      update sessions s set line = line + 1 where id = ${turn.sessionId}
-      returning s.id, s.user_id, s.visible, coalesce(s.pinned_version, (select version from agents a where a.id = s.agent_id), 0) as version
-    )
-    insert into turns (id, tenant_id, agent_id, session_id, kind, status, line_place, regenerates, agent_version, trigger, input,
-      assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options)
-    select ${turn.turnId}, ${turn.tenantId}, ${turn.agentId}, home.id, ${turn.kind}, 'enqueued',
-      (select coalesce(${at} from turns where session_id = ${turn.sessionId} and status = 'enqueued'),
-      ${turn.regenerates}, home.version, ${turn.trigger}, ${turn.input === null ? null : json(inner, turn.input)},
-      ${turn.assistantMessageId}, not home.visible, home.user_id, ${json(inner, turn.metadata)}, ${turn.requestId},
-      ${turn.traceparent}, ${turn.responseFormat === null ? null : json(inner, turn.responseFormat)},
-      ${turn.callerOptions === null ? null : json(inner, turn.callerOptions)}
-    from home
-    returning exists (
-      select 1 from turns where session_id = ${turn.sessionId} and status in ('queued', 'running', 'waiting')) as is_held`;
-  return row?.isHeld ?? false;
-}
 
 /** The first turn of a line, with what decides whether it may start. */
 export interface FirstInLine {
@@ -74,7 +27,7 @@ export interface FirstInLine {
   readonly userId: string;
   readonly pinnedVersion: number | null;
   readonly isDeleted: boolean;
-  readonly trigger: NewLineTurn["trigger"];
+  readonly trigger: "submit-message" | "regenerate-message";
   readonly input: UiMessage | null;
   readonly regenerates: string | null;
   readonly requestId: string | null;

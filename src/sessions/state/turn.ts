@@ -54,7 +54,7 @@ import type { TurnRecord } from "./turn-step.ts";
  * | move    | from → to                  | made by                                   | guard beside the state |
  * |---------|----------------------------|-------------------------------------------|------------------------|
  * | accept  | none → queued              | `accept/insert.ts`                        | the index `turns_one_active`: a session has one unfinished turn; its line is empty |
- * | enqueue | none → enqueued            | `accept/enqueue.ts`: `enqueueMove` in `line.ts` | the lock on the session's row; fewer than `lineTurnsMax` are in the line |
+ * | enqueue | none → enqueued            | `accept/enqueue.ts`: `insertIntoLine` | the lock on the session's row; fewer than `lineTurnsMax` are in the line |
  * | start   | enqueued → queued          | `accept/start-next.ts`: `startMove` in `line.ts` | the lock on the session's row; no unfinished turn of it; it is the first; no cancellation was asked for |
  * | park    | queued → queued            | `run/dispatch.ts`: `parkTurns` in `parked.ts` | it is not parked |
  * | claim   | queued → running           | `run/claim.ts`: `claimMove`               | the session's advisory lock is held; no cancellation was asked for; with a job: no older turn of its tenant is parked, and its tenant's running turns have no limit; else that limit |

@@ -236,6 +236,7 @@ test("the statement that writes turns is planned once, not for each group", asyn
     recalled: null,
     agentVersion: null,
     keepSeq: null,
+    regenerates: null,
     key: null,
     hasPlatformProvider: false,
   });
