@@ -1,6 +1,7 @@
 import type { ProviderType } from "../kernel/config.ts";
 import type { Ctx } from "../kernel/context.ts";
 import { directFetch, type Fetch, tenantFetch } from "../kernel/outbound/fetch.ts";
+import { modelRequests } from "../kernel/telemetry/metrics.ts";
 import { boundedModelFetch } from "./bounds.ts";
 
 /** What is needed to call a provider. `id` and `tenantId` are null for the operator's own (`PLATFORM_PROVIDER_*`). */
@@ -58,8 +59,29 @@ export function providerFetch(
 ): Fetch {
   const { id, tenantId, baseUrl, providerType } = provider;
   const direct = id === null || baseUrl === null || baseUrl === ctx.simulatedModelUrl;
-  const send = withUsualError(direct ? directFetch : tenantFetch(ctx.config, tenantId));
+  const send = counted(withUsualError(direct ? directFetch : tenantFetch(ctx.config, tenantId)), providerType);
   return boundedModelFetch(send, { idleMs: ctx.config.modelIdleSeconds * 1000, tenantId, providerType });
+}
+
+/** Statuses that stand for one cause each. */
+const toldStatuses = new Set([400, 401, 402, 403, 404, 408, 413, 429, 500, 502, 503, 504, 529]);
+
+/** Counts what comes of requests, for `parley_model_requests_total`. One that its caller gave up is not counted. */
+function counted(send: Fetch, provider: ProviderType): Fetch {
+  return async (input, init) => {
+    try {
+      const response = await send(input, init);
+      const { status } = response;
+      modelRequests.inc({
+        provider,
+        status: toldStatuses.has(status) ? String(status) : `${Math.floor(status / 100)}xx`,
+      });
+      return response;
+    } catch (error) {
+      if (init?.signal?.aborted !== true) modelRequests.inc({ provider, status: "unreachable" });
+      throw error;
+    }
+  };
 }
 
 /**

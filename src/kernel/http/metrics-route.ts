@@ -1,12 +1,14 @@
 import { timingSafeEqual } from "node:crypto";
 import { Elysia } from "elysia";
+import { within } from "../async/wait.ts";
 import type { Ctx } from "../context.ts";
 import { isUnavailable, unavailable } from "../database/failure.ts";
 import { ApiError } from "../errors.ts";
+import { readinessWaitMs } from "../limits.ts";
 import { readBacklog } from "../queue/backlog.ts";
 import { QueueGauges } from "../queue/gauges.ts";
 import { digest } from "../seal.ts";
-import { measureProcess, registry } from "../telemetry/metrics.ts";
+import { measureProcess, registry, relayUp } from "../telemetry/metrics.ts";
 
 /** `/metrics`, in Prometheus' text, and `/backlog`, one number to scale on (docs/watching.md). With `METRICS_TOKEN` they take that bearer and no other credential. */
 export function metricsRoutes(ctx: Ctx) {
@@ -19,7 +21,8 @@ export function metricsRoutes(ctx: Ctx) {
   return new Elysia()
     .get("/metrics", async ({ request }) => {
       check(request);
-      const queue = await gauges.text();
+      const [queue, isThere] = await Promise.all([gauges.text(), reachesRelay(ctx)]);
+      relayUp.set(isThere ? 1 : 0);
       return new Response((await registry.metrics()) + queue, { headers: { "Content-Type": registry.contentType } });
     })
     .get("/backlog", async ({ request }) => {
@@ -30,6 +33,14 @@ export function metricsRoutes(ctx: Ctx) {
         throw isUnavailable(error) ? unavailable() : error;
       }
     });
+}
+
+function reachesRelay({ relay }: Ctx): Promise<boolean> {
+  const asked = relay.ping().then(
+    () => true,
+    () => false,
+  );
+  return within(asked, readinessWaitMs, () => false);
 }
 
 /** Returns whether a request may read `/metrics`. */

@@ -48,6 +48,14 @@ export const turnsFailed = new Counter({
   registers,
 });
 
+/** By the kind of provider and what came of it: a status that says something by itself, else its class. */
+export const modelRequests = new Counter({
+  name: "parley_model_requests_total",
+  help: "Requests of this process to model providers, by the provider's type and its response's status; unreachable where none came.",
+  labelNames: ["provider", "status"],
+  registers,
+});
+
 export const turnQueueWait = new Histogram({
   name: "parley_turn_queue_wait_seconds",
   help: "Time from a turn's acceptance to a worker's claim of it, by the database's clock.",
@@ -81,6 +89,12 @@ export const relayErrors = new Counter({
   name: "parley_relay_errors_total",
   help: "What this process could not write to the relay: Redis refused it (it is full, a replica or in trouble), or was not reached.",
   labelNames: ["reason"],
+  registers,
+});
+
+export const relayUp = new Gauge({
+  name: "parley_relay_up",
+  help: "Whether this process reaches the relay (Redis): 1, or 0.",
   registers,
 });
 
