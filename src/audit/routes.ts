@@ -13,6 +13,7 @@ export function auditRoutes(ctx: Ctx) {
     operation(ctx, {
       id: "auditEvents.list",
       role: "editor",
+      reads: "replica",
       summary: "List who did what, newest first",
       description:
         "Every operation that changes something leaves one event, for 400 days; turns leave none. `changes` names fields, never values.",

@@ -179,6 +179,7 @@ function deliveryRoutes(ctx: Ctx) {
       operation(ctx, {
         id: "chatDeliveries.list",
         role: "reader",
+        reads: "replica",
         summary: "List a chat connection's deliveries",
         params,
         query: ChatDeliveryQuery,
@@ -209,6 +210,7 @@ function deliveryRoutes(ctx: Ctx) {
       operation(ctx, {
         id: "chatDeliveries.listUnresolved",
         role: "reader",
+        reads: "replica",
         summary: "List the tenant's failed and ambiguous deliveries",
         query: ChatAttentionQuery,
         success: 200,

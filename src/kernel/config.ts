@@ -20,6 +20,8 @@ export interface Config {
   readonly publicUrl: string | null;
   /** Null: the embedded Postgres. */
   readonly databaseUrl: string | null;
+  /** A replica for lists and reports; null: these are read from the primary. */
+  readonly databaseReadUrl: string | null;
   /** Null: the in-process relay. */
   readonly redisUrl: string | null;
   /** Absolute path of the folder for everything that the all-in-one start keeps. */
@@ -141,6 +143,7 @@ export function readConfig(env: Environment = environment, defaults: ConfigDefau
     host: text("HOST") ?? "127.0.0.1",
     publicUrl: url("PUBLIC_URL", text("PUBLIC_URL"), ["http:", "https:"]),
     databaseUrl: databaseUrl("DATABASE_URL", text("DATABASE_URL")),
+    databaseReadUrl: oneHost("DATABASE_READ_URL", databaseUrl("DATABASE_READ_URL", text("DATABASE_READ_URL"))),
     redisUrl: redisUrl(text("REDIS_URL")),
     home: resolve(text("PARLEY_HOME") ?? ".parley"),
     encryptionKey: optional(text("ENCRYPTION_KEY"), (value) => readEncryptionKey(value)),
@@ -253,6 +256,11 @@ function databaseUrl(name: string, value: string | null): string | null {
   throw new ConfigError(
     `${name} must be a URL such as postgres://user:password@host:5432/name; hosts are comma-separated.`,
   );
+}
+
+function oneHost(name: string, value: string | null): string | null {
+  if (value === null || hostsOf(value)?.length === 1) return value;
+  throw new ConfigError(`${name} must name one host; a name or a balancer before several does.`);
 }
 
 function redisUrl(value: string | null): string | null {

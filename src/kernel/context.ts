@@ -6,6 +6,7 @@ import { KeyUses } from "./auth/key-uses.ts";
 import { createRateLimiter, type RateLimiter } from "./auth/rate-limit.ts";
 import type { Config } from "./config.ts";
 import type { Sql } from "./database/client.ts";
+import { Replica } from "./database/replica.ts";
 import type { RedisClient } from "./relay/redis-connection.ts";
 import type { Relay } from "./relay/relay.ts";
 import { createSealer, type Sealer } from "./seal.ts";
@@ -23,6 +24,8 @@ export interface Ctx {
   readonly authSql: Sql;
   /** Connections for what a worker looks for again and again, so that those of its turns and jobs are given back at rest. */
   readonly lookSql: Sql;
+  /** Where operations with `reads: "replica"` read; null: from the pool. */
+  readonly replica: Replica | null;
   /** What adds up many rows, on separate connections. */
   readonly reports: Reports;
   /** How many requests and streams each tenant has open in this process. */
@@ -56,18 +59,22 @@ export interface Resources {
   readonly lookSql?: Sql;
   /** Connections for looking credentials up; the pool's where they are left out. */
   readonly authSql?: Sql;
+  /** Connections to a replica; where they are left out, everything is read from the primary. */
+  readonly readSql?: Sql;
 }
 
 /** Returns the context of a process, or of one tier of it. */
 export function createContext(resources: Resources): Ctx {
-  const { config, log, sql, relay, redis, encryptionKey, publicUrl } = resources;
+  const { config, log, sql, relay, redis, encryptionKey, publicUrl, readSql } = resources;
+  const replica = readSql === undefined ? null : new Replica(readSql, log);
   return {
     config,
     log,
     sql,
     probeSql: resources.probeSql ?? sql,
     lookSql: resources.lookSql ?? sql,
-    reports: new Reports(resources.reportSql ?? sql),
+    replica,
+    reports: new Reports(resources.reportSql ?? sql, undefined, replica),
     slots: new RequestSlots(),
     relay,
     sealer: createSealer({ current: encryptionKey, previous: config.previousEncryptionKeys }, (sealedFor) =>

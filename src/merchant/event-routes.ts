@@ -23,6 +23,7 @@ export function merchantEventRoutes(ctx: Ctx) {
       operation(ctx, {
         id: "merchantEvents.list",
         role: "admin",
+        reads: "replica",
         summary: "List usage events, newest first",
         query: UsageEventQuery,
         success: 200,

@@ -60,7 +60,11 @@ export function openHttpContext(foundation: Foundation, opened: AsyncDisposableS
   const redis = redisUrl === null ? null : openRateRedis(redisUrl, log, opened);
   const reportSql = openPool(foundation, "parley-http-reports", reportsMax, opened);
   const authSql = openPool(foundation, "parley-http-auth", authConnectionsMax, opened);
-  return openContext({ ...foundation, redis, reportSql, authSql }, "parley-http", foundation.config.pools.http, opened);
+  const { databaseReadUrl, pools } = foundation.config;
+  const replicaPool = { ...foundation, databaseUrl: databaseReadUrl ?? "" };
+  const reads =
+    databaseReadUrl === null ? {} : { readSql: openPool(replicaPool, "parley-http-replica", pools.http, opened) };
+  return openContext({ ...foundation, redis, reportSql, authSql, ...reads }, "parley-http", pools.http, opened);
 }
 
 /** Returns the context of a worker pool, with its own pool. No requests are counted there, so it needs no Redis for that. */
@@ -70,7 +74,7 @@ export function openWorkerContext(foundation: Foundation, opened: AsyncDisposabl
 }
 
 function openContext(
-  resources: Foundation & Pick<Resources, "redis" | "reportSql" | "authSql" | "lookSql">,
+  resources: Foundation & Pick<Resources, "redis" | "reportSql" | "authSql" | "lookSql" | "readSql">,
   name: string,
   max: number,
   opened: AsyncDisposableStack,

@@ -25,6 +25,7 @@ function recordRoutes(ctx: Ctx) {
       operation(ctx, {
         id: "tasks.list",
         role: "reader",
+        reads: "replica",
         summary: "List tasks",
         query: TaskListQuery,
         success: 200,

@@ -25,6 +25,7 @@ function collectionRoutes(ctx: Ctx) {
       operation(ctx, {
         id: "taskRuns.list",
         role: "reader",
+        reads: "replica",
         summary: "List a task's runs",
         params: taskPath,
         query: RunListQuery,
@@ -83,6 +84,7 @@ function recordRoutes(ctx: Ctx) {
       operation(ctx, {
         id: "taskRuns.listMessages",
         role: "reader",
+        reads: "replica",
         summary: "Read a run's transcript and how far the run is",
         params: runPath,
         query: MessagesQuery,

@@ -45,6 +45,7 @@ export function webhookDeliveryRoutes(ctx: Ctx) {
       operation(ctx, {
         id: "webhookDeliveries.list",
         role: "reader",
+        reads: "replica",
         summary: "List a webhook's deliveries, newest first",
         params,
         query: WebhookDeliveryQuery,

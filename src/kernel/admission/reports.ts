@@ -1,6 +1,7 @@
 import { SharedSlots } from "../async/shared-slots.ts";
 import type { Sql } from "../database/client.ts";
 import { unavailable } from "../database/failure.ts";
+import type { Replica } from "../database/replica.ts";
 import type { IdOf } from "../ids.ts";
 import { databaseWaitMs } from "../limits.ts";
 
@@ -30,11 +31,13 @@ const usualLimits: ReportLimits = {
 export class Reports {
   readonly #sql: Sql;
   readonly #limits: ReportLimits;
+  readonly #replica: Replica | null;
   readonly #slots: SharedSlots;
   readonly #asked = new Map<IdOf<"tenant">, number>();
 
-  constructor(sql: Sql, limits: ReportLimits = usualLimits) {
+  constructor(sql: Sql, limits: ReportLimits = usualLimits, replica: Replica | null = null) {
     this.#sql = sql;
+    this.#replica = replica;
     this.#limits = limits;
     this.#slots = new SharedSlots(limits.reportsMax, limits.reportsPerTenantMax);
   }
@@ -47,7 +50,8 @@ export class Reports {
       const release = await this.#slots.take(tenantId, AbortSignal.timeout(this.#limits.waitMs)).catch(() => {
         throw unavailable();
       });
-      return await report(this.#sql).finally(release);
+      const reported = this.#replica === null ? report(this.#sql) : this.#replica.read(this.#sql, report);
+      return await reported.finally(release);
     } finally {
       const left = this.#askedBy(tenantId) - 1;
       if (left === 0) this.#asked.delete(tenantId);

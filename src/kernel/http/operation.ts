@@ -126,6 +126,8 @@ export interface Operation<P extends TObject, Q extends TObject, B extends TSche
    * to a statement that looks the key up itself.
    */
   readonly proof?: Proof;
+  /** Its handler only reads, from `sql`, which may be a replica's then: for lists and transcripts, never for what decides. */
+  readonly reads?: "replica";
   /** It takes a client token in its query too (`query-token.ts`). */
   readonly queryToken?: true;
   /** What it leaves in the audit events. An operation that is no GET has to say. */
@@ -211,19 +213,9 @@ export function operation<
     const handle: Handle = (attempt) =>
       pointingIn(form, spec.change, async () => {
         if (spec.stores === "body") await requireRoom(ctx.sql, principal.tenant, sizeOf(principal, request, body));
-        return spec.handle({
-          principal,
-          tenantId: principal.tenant.id,
-          form,
-          params: asked.params,
-          query,
-          body,
-          request,
-          requestId,
-          audit,
-          sql: ctx.sql,
-          ...attempt,
-        });
+        const given = { principal, tenantId: principal.tenant.id, form, query, body, request, requestId, audit };
+        const run = (sql: Sql) => spec.handle({ ...given, params: asked.params, sql, ...attempt });
+        return spec.reads === undefined || ctx.replica === null ? run(ctx.sql) : ctx.replica.read(ctx.sql, run);
       });
 
     const key =

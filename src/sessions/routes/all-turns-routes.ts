@@ -26,6 +26,7 @@ export function allTurnsRoutes(ctx: Ctx) {
       operation(ctx, {
         id: "turns.list",
         role: "reader",
+        reads: "replica",
         summary: "List turns, newest first",
         description:
           "The filters narrow the list together. `from` (inclusive) and `to` (exclusive) are when a turn was accepted; an empty `userId` means turns without a user.",

@@ -45,6 +45,7 @@ function listRoutes(ctx: Ctx) {
       operation(ctx, {
         id: "sessions.list",
         role: "reader",
+        reads: "replica",
         summary: "List an agent's sessions",
         params: agentPath,
         query: SessionListQuery,
@@ -67,6 +68,7 @@ function listRoutes(ctx: Ctx) {
       operation(ctx, {
         id: "sessions.listLatest",
         role: "reader",
+        reads: "replica",
         summary: "List the latest sessions of all agents",
         query: LatestQuery,
         success: 200,
@@ -91,6 +93,7 @@ function transcriptRoutes(ctx: Ctx) {
       operation(ctx, {
         id: "sessions.listMessages",
         role: "reader",
+        reads: "replica",
         summary: "Read a session's messages",
         params: sessionParams,
         query: OpenMessagesQuery,
