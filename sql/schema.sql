@@ -809,6 +809,8 @@ CREATE TABLE turns (
   cached_input_tokens bigint DEFAULT 0 NOT NULL,
   cache_write_tokens bigint DEFAULT 0 NOT NULL,
   reasoning_tokens bigint DEFAULT 0 NOT NULL,
+  cost_pico bigint,
+  cost_complete boolean DEFAULT true NOT NULL,
   CONSTRAINT turns_pkey PRIMARY KEY (id),
   CONSTRAINT turns_cancel_keep_check CHECK (cancel_keep = ANY (ARRAY['nothing'::text, 'partial'::text])),
   CONSTRAINT turns_input_tokens_check CHECK (input_tokens >= 0),
@@ -853,6 +855,8 @@ CREATE TABLE usage (
   cache_write_tokens bigint DEFAULT 0 NOT NULL,
   reasoning_tokens bigint DEFAULT 0 NOT NULL,
   parts_summed boolean DEFAULT false NOT NULL,
+  cost_pico numeric,
+  cost_complete boolean DEFAULT false NOT NULL,
   CONSTRAINT usage_pkey PRIMARY KEY (turn_id, place),
   CONSTRAINT usage_input_tokens_check CHECK (input_tokens >= 0),
   CONSTRAINT usage_output_tokens_check CHECK (output_tokens >= 0)
@@ -886,6 +890,8 @@ CREATE TABLE usage_sums (
   cached_input_tokens bigint DEFAULT 0 NOT NULL,
   cache_write_tokens bigint DEFAULT 0 NOT NULL,
   reasoning_tokens bigint DEFAULT 0 NOT NULL,
+  cost_pico numeric,
+  cost_complete boolean DEFAULT false NOT NULL,
   CONSTRAINT usage_sums_input_tokens_check CHECK (input_tokens >= 0),
   CONSTRAINT usage_sums_output_tokens_check CHECK (output_tokens >= 0)
 );
@@ -905,6 +911,8 @@ CREATE TABLE usage_user_sums (
   cached_input_tokens bigint DEFAULT 0 NOT NULL,
   cache_write_tokens bigint DEFAULT 0 NOT NULL,
   reasoning_tokens bigint DEFAULT 0 NOT NULL,
+  cost_pico numeric,
+  cost_complete boolean DEFAULT false NOT NULL,
   CONSTRAINT usage_user_sums_input_tokens_check CHECK (input_tokens >= 0),
   CONSTRAINT usage_user_sums_output_tokens_check CHECK (output_tokens >= 0)
 );

@@ -31,8 +31,9 @@ update /* continuation.queue */ continuations set status = 'queued' where id = $
 -- credit.spend
 
 -- when: a model call's usage
--- parameters: $1 bigint, $2 bigint, $3 bigint, $4 bigint, $5 bigint, $6 integer, $7 boolean, $8 jsonb, $9 text turn_…,
---   $10 integer, $11 integer, $12 bigint, $13 text turn_…, $14 integer, $15 text ten_…
+-- parameters: $1 bigint, $2 bigint, $3 bigint, $4 bigint, $5 bigint, $6 bigint, $7 bigint, $8 boolean, $9 integer,
+--   $10 boolean, $11 jsonb, $12 text turn_…, $13 integer, $14 integer, $15 bigint, $16 text turn_…, $17 integer,
+--   $18 text ten_…
 -- plan: the statement: turns by turns_pkey, tenants by tenants_pkey
 -- plan: noted: turns by turns_pkey, updates turns
 -- plan: spent: tenants by tenants_pkey, updates tenants
@@ -41,18 +42,20 @@ with /* credit.spend */ noted as (
   cached_input_tokens = cached_input_tokens + $3,
   cache_write_tokens = cache_write_tokens + $4,
   reasoning_tokens = reasoning_tokens + $5,
-  model_calls = model_calls + $6, usage_estimated = usage_estimated or $7,
-  model_usage = coalesce(coalesce(model_usage, '[]') || $8::jsonb, model_usage)
-  where id = $9 and attempt = $10 and status = 'running' and model_calls = $11
+  cost_pico = coalesce(cost_pico + $6::bigint, cost_pico, $7::bigint),
+  cost_complete = cost_complete and $8,
+  model_calls = model_calls + $9, usage_estimated = usage_estimated or $10,
+  model_usage = coalesce(coalesce(model_usage, '[]') || $11::jsonb, model_usage)
+  where id = $12 and attempt = $13 and status = 'running' and model_calls = $14
   returning tenant_id
 ), spent as (
-  update tenants t set usage_credit = usage_credit - $12::bigint
+  update tenants t set usage_credit = usage_credit - $15::bigint
   from "noted" moved where t.id = moved.tenant_id and usage_credit is not null
   returning usage_credit
 )
 select coalesce((select usage_credit from spent), t.usage_credit) as credit,
-not exists (select 1 from turns where id = $13 and attempt = $14 and status = 'running') as is_gone
-from tenants t where t.id = $15;
+not exists (select 1 from turns where id = $16 and attempt = $17 and status = 'running') as is_gone
+from tenants t where t.id = $18;
 
 
 -- history.read
@@ -837,7 +840,7 @@ union all select turn_id, word, null, null, null from due where word is not null
 -- plan: webhook_told: reads all webhooks, inserts webhook_deliveries
 -- plan: webhook_enqueued: _private_jobs by jobs_key_key1
 with /* turn.ask */ asked as materialized (
-  select * from json_to_record($1::text::json) as t(turn_id text, session_id text, attempt int, new_relay_events int, new_last_chunk json, new_input_tokens bigint, new_output_tokens bigint, new_cached_input_tokens bigint, new_cache_write_tokens bigint, new_reasoning_tokens bigint, new_model_calls int, new_estimated boolean, new_steps json, new_tools_left_out json, new_first_text_at timestamptz, new_messages json, new_message_count int, new_message_bytes bigint, new_preview text, new_provider text, new_model text, statuses text[], new_status text, new_error json, new_others jsonb, new_usage_lost boolean, new_replaced json, new_replaced_bytes bigint, new_answer json, is_good boolean, cuts boolean, undoes boolean, shows boolean, continuation_id text, said_parts int, approvals json, client_calls json)
+  select * from json_to_record($1::text::json) as t(turn_id text, session_id text, attempt int, new_relay_events int, new_last_chunk json, new_input_tokens bigint, new_output_tokens bigint, new_cached_input_tokens bigint, new_cache_write_tokens bigint, new_reasoning_tokens bigint, new_cost_pico bigint, new_cost_complete boolean, new_model_calls int, new_estimated boolean, new_steps json, new_tools_left_out json, new_first_text_at timestamptz, new_messages json, new_message_count int, new_message_bytes bigint, new_preview text, new_provider text, new_model text, statuses text[], new_status text, new_error json, new_others jsonb, new_usage_lost boolean, new_replaced json, new_replaced_bytes bigint, new_answer json, is_good boolean, cuts boolean, undoes boolean, shows boolean, continuation_id text, said_parts int, approvals json, client_calls json)
 ), home as materialized (
   select s.id, s.line from asked join turns t on t.id = asked.turn_id join sessions s on s.id = t.session_id
   for no key update of s
@@ -856,7 +859,8 @@ with /* turn.ask */ asked as materialized (
   output_tokens = output_tokens + was.new_output_tokens,
   cached_input_tokens = cached_input_tokens + was.new_cached_input_tokens,
   cache_write_tokens = cache_write_tokens + was.new_cache_write_tokens,
-  reasoning_tokens = reasoning_tokens + was.new_reasoning_tokens, model_calls = model_calls + was.new_model_calls,
+  reasoning_tokens = reasoning_tokens + was.new_reasoning_tokens,
+  cost_pico = coalesce(cost_pico + was.new_cost_pico, cost_pico, was.new_cost_pico), cost_complete = cost_complete and was.new_cost_complete, model_calls = model_calls + was.new_model_calls,
   usage_estimated = usage_estimated or was.new_estimated, steps = coalesce(was.new_steps, t.steps),
   tools_left_out = coalesce(was.new_tools_left_out, t.tools_left_out),
   first_text_at = coalesce(first_text_at, was.new_first_text_at), answer = was.new_answer,
@@ -1191,7 +1195,7 @@ left join lateral (
 -- plan: spent: tenants by tenants_pkey, updates tenants
 -- plan: followed: webhooks by webhooks_enabled, tenants by tenants_pkey
 with /* turn.end */ asked as materialized (
-  select * from json_to_record($1::text::json) as t(turn_id text, session_id text, attempt int, new_relay_events int, new_last_chunk json, new_input_tokens bigint, new_output_tokens bigint, new_cached_input_tokens bigint, new_cache_write_tokens bigint, new_reasoning_tokens bigint, new_model_calls int, new_estimated boolean, new_steps json, new_tools_left_out json, new_first_text_at timestamptz, new_messages json, new_message_count int, new_message_bytes bigint, new_preview text, new_provider text, new_model text, statuses text[], new_status text, new_error json, new_others jsonb, new_usage_lost boolean, new_replaced json, new_replaced_bytes bigint, new_answer json, is_good boolean, cuts boolean, undoes boolean, shows boolean, continuation_id text, said_parts int, approvals json, client_calls json)
+  select * from json_to_record($1::text::json) as t(turn_id text, session_id text, attempt int, new_relay_events int, new_last_chunk json, new_input_tokens bigint, new_output_tokens bigint, new_cached_input_tokens bigint, new_cache_write_tokens bigint, new_reasoning_tokens bigint, new_cost_pico bigint, new_cost_complete boolean, new_model_calls int, new_estimated boolean, new_steps json, new_tools_left_out json, new_first_text_at timestamptz, new_messages json, new_message_count int, new_message_bytes bigint, new_preview text, new_provider text, new_model text, statuses text[], new_status text, new_error json, new_others jsonb, new_usage_lost boolean, new_replaced json, new_replaced_bytes bigint, new_answer json, is_good boolean, cuts boolean, undoes boolean, shows boolean, continuation_id text, said_parts int, approvals json, client_calls json)
 ), home as materialized (
   select s.id, s.line from asked join turns t on t.id = asked.turn_id join sessions s on s.id = t.session_id
   for no key update of s
@@ -1209,7 +1213,8 @@ with /* turn.end */ asked as materialized (
   output_tokens = output_tokens + was.new_output_tokens,
   cached_input_tokens = cached_input_tokens + was.new_cached_input_tokens,
   cache_write_tokens = cache_write_tokens + was.new_cache_write_tokens,
-  reasoning_tokens = reasoning_tokens + was.new_reasoning_tokens, model_calls = model_calls + was.new_model_calls,
+  reasoning_tokens = reasoning_tokens + was.new_reasoning_tokens,
+  cost_pico = coalesce(cost_pico + was.new_cost_pico, cost_pico, was.new_cost_pico), cost_complete = cost_complete and was.new_cost_complete, model_calls = model_calls + was.new_model_calls,
   usage_estimated = usage_estimated or was.new_estimated, steps = coalesce(was.new_steps, t.steps),
   tools_left_out = coalesce(was.new_tools_left_out, t.tools_left_out),
   first_text_at = coalesce(first_text_at, was.new_first_text_at), answer = was.new_answer,
@@ -1269,25 +1274,32 @@ with /* turn.end */ asked as materialized (
   from ended e where e.leg is not null and c.continuation_id = e.leg and c.status = 'pending'
 ), used as (
   insert into usage (turn_id, place, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens,
-    cached_input_tokens, cache_write_tokens, reasoning_tokens, estimated, duration_ms, metadata, day)
+    cached_input_tokens, cache_write_tokens, reasoning_tokens, cost_pico, cost_complete, estimated, duration_ms, metadata, day)
   select e.id, models.place, e.tenant_id, e.agent_id, coalesce(e.session_id, ''), e.user_id, models.provider, models.model,
-  models.input_tokens, models.output_tokens, models.cached_input_tokens, models.cache_write_tokens, models.reasoning_tokens, models.estimated, case when models.place = 0 then e.run_ms else 0 end, e.metadata,
+  models.input_tokens, models.output_tokens, models.cached_input_tokens, models.cache_write_tokens, models.reasoning_tokens,
+  models.cost_pico, models.cost_complete and (models.cost_pico is not null or models.input_tokens + models.output_tokens = 0), models.estimated, case when models.place = 0 then e.run_ms else 0 end, e.metadata,
   (now() at time zone 'UTC')::date
   from ended e cross join lateral (
     select (row_number() over (order by first) - 1)::smallint as place, provider, model, input_tokens, output_tokens,
-    cached_input_tokens, cache_write_tokens, reasoning_tokens, estimated
+    cached_input_tokens, cache_write_tokens, reasoning_tokens, cost_pico, cost_complete, estimated
     from (
       select 0 as first, e.new_provider as provider, e.new_model as model,
       e.input_tokens - coalesce(sum((o ->> 'inputTokens')::bigint), 0) as input_tokens,
       e.output_tokens - coalesce(sum((o ->> 'outputTokens')::bigint), 0) as output_tokens,
       e.cached_input_tokens - coalesce(sum((o ->> 'cachedInputTokens')::bigint), 0) as cached_input_tokens,
       e.cache_write_tokens - coalesce(sum((o ->> 'cacheWriteTokens')::bigint), 0) as cache_write_tokens,
-      e.reasoning_tokens - coalesce(sum((o ->> 'reasoningTokens')::bigint), 0) as reasoning_tokens, e.usage_estimated as estimated
+      e.reasoning_tokens - coalesce(sum((o ->> 'reasoningTokens')::bigint), 0) as reasoning_tokens,
+      case when e.cost_complete or e.cost_pico > coalesce(sum((o ->> 'costPico')::bigint), 0)
+      then e.cost_pico - coalesce(sum((o ->> 'costPico')::bigint), 0) end as cost_pico,
+      -- Where the turn's cost is not complete, either this model's is not, or another one's.
+      e.cost_complete or (bool_or((o ->> 'costComplete')::boolean is not true)
+        and e.cost_pico > coalesce(sum((o ->> 'costPico')::bigint), 0)) as cost_complete, e.usage_estimated as estimated
       from jsonb_array_elements(e.model_usage) o
       union all
       select min(place), o ->> 'provider', o ->> 'model', sum((o ->> 'inputTokens')::bigint),
       sum((o ->> 'outputTokens')::bigint), coalesce(sum((o ->> 'cachedInputTokens')::bigint), 0),
-      coalesce(sum((o ->> 'cacheWriteTokens')::bigint), 0), coalesce(sum((o ->> 'reasoningTokens')::bigint), 0), bool_or((o ->> 'estimated')::boolean)
+      coalesce(sum((o ->> 'cacheWriteTokens')::bigint), 0), coalesce(sum((o ->> 'reasoningTokens')::bigint), 0),
+      sum((o ->> 'costPico')::bigint), bool_and((o ->> 'costComplete')::boolean is true), bool_or((o ->> 'estimated')::boolean)
       from jsonb_array_elements(e.model_usage) with ordinality as others (o, place)
       group by 2, 3, o ->> 'providerType'
     ) each_model
@@ -1330,7 +1342,7 @@ select id, kind, (select count(*) from followed) from ended;
 -- plan: followed: webhooks by webhooks_enabled, tenants by tenants_pkey
 with /* turn.end */ asked as materialized (
   select * from (
-    select * from json_to_recordset($1::text::json) as t(turn_id text, session_id text, attempt int, new_relay_events int, new_last_chunk json, new_input_tokens bigint, new_output_tokens bigint, new_cached_input_tokens bigint, new_cache_write_tokens bigint, new_reasoning_tokens bigint, new_model_calls int, new_estimated boolean, new_steps json, new_tools_left_out json, new_first_text_at timestamptz, new_messages json, new_message_count int, new_message_bytes bigint, new_preview text, new_provider text, new_model text) limit $2
+    select * from json_to_recordset($1::text::json) as t(turn_id text, session_id text, attempt int, new_relay_events int, new_last_chunk json, new_input_tokens bigint, new_output_tokens bigint, new_cached_input_tokens bigint, new_cache_write_tokens bigint, new_reasoning_tokens bigint, new_cost_pico bigint, new_cost_complete boolean, new_model_calls int, new_estimated boolean, new_steps json, new_tools_left_out json, new_first_text_at timestamptz, new_messages json, new_message_count int, new_message_bytes bigint, new_preview text, new_provider text, new_model text) limit $2
   ) t limit $3
 ), home as materialized (
   select s.id, s.line from (select distinct session_id from asked order by session_id) a
@@ -1347,14 +1359,15 @@ with /* turn.end */ asked as materialized (
   output_tokens = output_tokens + was.new_output_tokens,
   cached_input_tokens = cached_input_tokens + was.new_cached_input_tokens,
   cache_write_tokens = cache_write_tokens + was.new_cache_write_tokens,
-  reasoning_tokens = reasoning_tokens + was.new_reasoning_tokens, model_calls = model_calls + was.new_model_calls,
+  reasoning_tokens = reasoning_tokens + was.new_reasoning_tokens,
+  cost_pico = coalesce(cost_pico + was.new_cost_pico, cost_pico, was.new_cost_pico), cost_complete = cost_complete and was.new_cost_complete, model_calls = model_calls + was.new_model_calls,
   usage_estimated = usage_estimated or was.new_estimated, steps = coalesce(was.new_steps, t.steps),
   tools_left_out = coalesce(was.new_tools_left_out, t.tools_left_out),
   first_text_at = coalesce(first_text_at, was.new_first_text_at), answer = null,
   relay_events = was.new_relay_events, last_chunk = was.new_last_chunk
   from was where t.id = was.id
   returning t.id, t.kind, t.tenant_id, t.agent_id, t.session_id, t.user_id, t.metadata, t.run_ms, t.input_tokens, t.output_tokens,
-  t.cached_input_tokens, t.cache_write_tokens, t.reasoning_tokens, t.usage_estimated, (coalesce(pg_column_size(t.input), 0) + 2 * pg_column_size(t.metadata)
+  t.cached_input_tokens, t.cache_write_tokens, t.reasoning_tokens, t.cost_pico, t.cost_complete, t.usage_estimated, (coalesce(pg_column_size(t.input), 0) + 2 * pg_column_size(t.metadata)
     + coalesce(pg_column_size(t.response_format), 0) + coalesce(pg_column_size(t.caller_options), 0)) as asked_bytes, was.before, was.home_line, was.new_messages, was.new_message_count,
   was.new_message_bytes, was.new_preview, was.new_provider, was.new_model, was.new_input_tokens, was.new_output_tokens
 ), forgotten as (
@@ -1371,9 +1384,10 @@ with /* turn.end */ asked as materialized (
   from ended e where s.id = e.session_id
 ), used as (
   insert into usage (turn_id, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens,
-    cached_input_tokens, cache_write_tokens, reasoning_tokens, estimated, duration_ms, metadata, day)
+    cached_input_tokens, cache_write_tokens, reasoning_tokens, cost_pico, cost_complete, estimated, duration_ms, metadata, day)
   select id, tenant_id, agent_id, session_id, user_id, new_provider, new_model, input_tokens, output_tokens,
-  cached_input_tokens, cache_write_tokens, reasoning_tokens, usage_estimated,
+  cached_input_tokens, cache_write_tokens, reasoning_tokens, cost_pico,
+  cost_complete and (cost_pico is not null or input_tokens + output_tokens = 0), usage_estimated,
   run_ms, metadata, (now() at time zone 'UTC')::date
   from ended
 ), owed as materialized (
@@ -1529,8 +1543,8 @@ select pg_notify($2, tenant_id) from (select distinct tenant_id from parked) ten
 -- when: its worker has lost its hold on it
 -- when: its worker is lost
 -- parameters: $1 json, $2 json, $3 timestamp with time zone, $4 bigint, $5 bigint, $6 bigint, $7 bigint, $8 bigint,
---   $9 integer, $10 boolean, $11 jsonb, $12 integer, $13 integer, $14 text turn_…, $15 integer, $16 integer,
---   $17 integer, $18 bigint, $19 integer, $20 text
+--   $9 bigint, $10 bigint, $11 boolean, $12 integer, $13 boolean, $14 jsonb, $15 integer, $16 integer,
+--   $17 text turn_…, $18 integer, $19 integer, $20 integer, $21 bigint, $22 integer, $23 text
 -- plan: requeued: turns by turns_pkey, updates turns
 -- plan: spent: tenants by tenants_pkey, updates tenants
 with /* turn.requeue */ requeued as (
@@ -1540,19 +1554,21 @@ with /* turn.requeue */ requeued as (
   cached_input_tokens = cached_input_tokens + $6,
   cache_write_tokens = cache_write_tokens + $7,
   reasoning_tokens = reasoning_tokens + $8,
-  model_calls = model_calls + $9, usage_estimated = usage_estimated or $10,
-  model_usage = coalesce(coalesce(model_usage, '[]') || $11::jsonb, model_usage), attempts_before = attempts_before + $12, crashes = crashes + $13
-  where id = $14 and attempt = $15 and status = 'running' and (shown_at is null or steps_done > 0)
+  cost_pico = coalesce(cost_pico + $9::bigint, cost_pico, $10::bigint),
+  cost_complete = cost_complete and $11,
+  model_calls = model_calls + $12, usage_estimated = usage_estimated or $13,
+  model_usage = coalesce(coalesce(model_usage, '[]') || $14::jsonb, model_usage), attempts_before = attempts_before + $15, crashes = crashes + $16
+  where id = $17 and attempt = $18 and status = 'running' and (shown_at is null or steps_done > 0)
   and cancel_requested_at is null and stopped_worker_at is null
-  and coalesce(attempt - attempts_before - crashes < $16::int, true) and coalesce(crashes < $17::int, true)
+  and coalesce(attempt - attempts_before - crashes < $19::int, true) and coalesce(crashes < $20::int, true)
   returning id, session_id, tenant_id
 ), spent as (
-  update tenants t set usage_credit = usage_credit - $18::bigint
+  update tenants t set usage_credit = usage_credit - $21::bigint
   from "requeued" moved where t.id = moved.tenant_id and usage_credit is not null
   returning usage_credit
 )
-select (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $19, job_key => id
-)).id as job, pg_notify($20, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id)::text as announced from requeued;
+select (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $22, job_key => id
+)).id as job, pg_notify($23, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id)::text as announced from requeued;
 
 
 -- turn.resume
@@ -1603,8 +1619,8 @@ case when parked_at is null then pg_notify($9, id || ' ' || coalesce(session_id,
 
 -- when: a completed step
 -- parameters: $1 integer, $2 integer, $3 json, $4 json, $5 timestamp with time zone, $6 bigint, $7 bigint, $8 bigint,
---   $9 bigint, $10 bigint, $11 integer, $12 boolean, $13 jsonb, $14 text turn_…, $15 integer, $16 integer,
---   $17 integer, $18 json, $19 bigint, $20 text turn_…, $21 integer, $22 text ten_…
+--   $9 bigint, $10 bigint, $11 bigint, $12 bigint, $13 boolean, $14 integer, $15 boolean, $16 jsonb, $17 text turn_…,
+--   $18 integer, $19 integer, $20 integer, $21 json, $22 bigint, $23 text turn_…, $24 integer, $25 text ten_…
 -- plan: the statement: turns by turns_pkey, tenants by tenants_pkey
 -- plan: stepped: turns by turns_pkey, updates turns
 -- plan: kept: inserts turn_checkpoints
@@ -1616,20 +1632,22 @@ with /* turn.step */ stepped as (
   cached_input_tokens = cached_input_tokens + $8,
   cache_write_tokens = cache_write_tokens + $9,
   reasoning_tokens = reasoning_tokens + $10,
-  model_calls = model_calls + $11, usage_estimated = usage_estimated or $12,
-  model_usage = coalesce(coalesce(model_usage, '[]') || $13::jsonb, model_usage)
-  where id = $14 and attempt = $15 and status = 'running' and steps_done = $16
+  cost_pico = coalesce(cost_pico + $11::bigint, cost_pico, $12::bigint),
+  cost_complete = cost_complete and $13,
+  model_calls = model_calls + $14, usage_estimated = usage_estimated or $15,
+  model_usage = coalesce(coalesce(model_usage, '[]') || $16::jsonb, model_usage)
+  where id = $17 and attempt = $18 and status = 'running' and steps_done = $19
   returning id, tenant_id
 ), kept as (
-  insert into turn_checkpoints (turn_id, step, chunks) select id, $17, $18 from stepped
+  insert into turn_checkpoints (turn_id, step, chunks) select id, $20, $21 from stepped
 ), spent as (
-  update tenants t set usage_credit = usage_credit - $19::bigint
+  update tenants t set usage_credit = usage_credit - $22::bigint
   from "stepped" moved where t.id = moved.tenant_id and usage_credit is not null
   returning usage_credit
 )
 select coalesce((select usage_credit from spent), t.usage_credit) as credit,
-not exists (select 1 from turns where id = $20 and attempt = $21 and status = 'running') as is_gone
-from tenants t where t.id = $22;
+not exists (select 1 from turns where id = $23 and attempt = $24 and status = 'running') as is_gone
+from tenants t where t.id = $25;
 
 
 -- turn.unclaim

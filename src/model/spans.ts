@@ -1,7 +1,8 @@
 import { APICallError, type FinishReason, type streamText } from "ai";
 import { isTracing, type OpenSpan, recordsContent, startSpan } from "../kernel/telemetry/trace.ts";
+import type { TokenCounts } from "../usage/tokens.ts";
 import { AnswerContent, type PromptMessage, promptContent, type ReceivedPart } from "./span-content.ts";
-import { type TokenCounts, tokenCounts } from "./token-counts.ts";
+import { tokenCounts } from "./token-counts.ts";
 
 type Settings = Parameters<typeof streamText>[0];
 

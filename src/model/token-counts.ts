@@ -1,39 +1,5 @@
 import { callTokensMax } from "../kernel/limits.ts";
-
-/** The tokens of one model call. */
-export interface TokenCounts {
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-  /** Of the input, what the vendor had in its cache. */
-  readonly cachedInputTokens: number;
-  /** Of the input, what the vendor put into its cache. */
-  readonly cacheWriteTokens: number;
-  /** Of the output, what was thought and not said. */
-  readonly reasoningTokens: number;
-}
-
-/** No tokens. */
-export const noTokens: TokenCounts = {
-  inputTokens: 0,
-  outputTokens: 0,
-  cachedInputTokens: 0,
-  cacheWriteTokens: 0,
-  reasoningTokens: 0,
-};
-
-/** The counts by name. */
-export const tokenCountNames = Object.keys(noTokens) as readonly (keyof TokenCounts)[];
-
-/** Returns the counts of two usages together; `sign` -1: what is left of the first without the second. */
-export function addTokens(one: TokenCounts, other: TokenCounts, sign: 1 | -1 = 1): TokenCounts {
-  return {
-    inputTokens: one.inputTokens + sign * other.inputTokens,
-    outputTokens: one.outputTokens + sign * other.outputTokens,
-    cachedInputTokens: one.cachedInputTokens + sign * other.cachedInputTokens,
-    cacheWriteTokens: one.cacheWriteTokens + sign * other.cacheWriteTokens,
-    reasoningTokens: one.reasoningTokens + sign * other.reasoningTokens,
-  };
-}
+import type { TokenCounts } from "../usage/tokens.ts";
 
 /** What a provider says that a model call used. Its numbers are the provider's, so they may be anything. */
 export interface SaidUsage {

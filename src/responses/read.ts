@@ -3,13 +3,13 @@ import { ApiError } from "../kernel/errors.ts";
 import type { IdOf } from "../kernel/ids.ts";
 import type { UiMessage } from "../messages/ui-message.ts";
 import type { ResponseFormat } from "../model/response-format.ts";
-import type { TokenCounts } from "../model/token-counts.ts";
 import type { CallerOptions } from "../sessions/state/caller-options.ts";
 import type { TurnKind, TurnStatus } from "../sessions/state/turn.ts";
 import type { TurnError } from "../sessions/state/turn-end.ts";
 import type { LogStatus } from "../sessions/state/turn-log.ts";
 import type { TurnStep } from "../sessions/state/turn-step.ts";
 import { isVisible } from "../sessions/state/turn-view.ts";
+import type { TokenCounts } from "../usage/tokens.ts";
 import { logsOf, responseIdOf } from "./response-id.ts";
 
 /** An approval of a pause. */

@@ -1,9 +1,9 @@
 import type { IdOf } from "../kernel/ids.ts";
 import type { ResponseFormat } from "../model/response-format.ts";
-import { addTokens, noTokens, type TokenCounts } from "../model/token-counts.ts";
 import type { CallerOptions } from "../sessions/state/caller-options.ts";
 import type { TurnError } from "../sessions/state/turn-end.ts";
 import type { LogStatus } from "../sessions/state/turn-log.ts";
+import { addTokens, noTokens, type TokenCounts } from "../usage/tokens.ts";
 import type { OutputItem } from "./items.ts";
 import { responseOutput } from "./output.ts";
 import type { AskedApproval, AskedPause, StoredResponse } from "./read.ts";

@@ -2,6 +2,7 @@ import type postgres from "postgres";
 import { andOf } from "../kernel/auth/agent-scope.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import type { UsageQuestion } from "./query.ts";
+import { inDollars } from "./tokens.ts";
 
 /** Returns the four sums over the counted rows, as columns. By them sessions are ordered, so the index by session has them. */
 export function sums(sql: AnySql, prefix: "" | "total_" = ""): postgres.Fragment {
@@ -9,15 +10,17 @@ export function sums(sql: AnySql, prefix: "" | "total_" = ""): postgres.Fragment
   return sql`${sum("turns")}, ${sum("input_tokens")}, ${sum("output_tokens")}, ${sum("duration_ms")}`;
 }
 
-/** Returns the sums of the parts of the tokens, as columns. */
+/** Returns the sums of the parts of the tokens and of what they cost, as columns. */
 export function partSums(sql: AnySql, prefix: "" | "total_" = ""): postgres.Fragment {
   const sum = (column: string) => sql`sum(${sql(column)})::bigint as ${sql(`${prefix}${column}`)}`;
-  return sql`${sum("cached_input_tokens")}, ${sum("cache_write_tokens")}, ${sum("reasoning_tokens")}`;
+  const cost = inDollars(sql, sql`sum(cost_pico)`);
+  return sql`${sum("cached_input_tokens")}, ${sum("cache_write_tokens")}, ${sum("reasoning_tokens")},
+    ${cost} as ${sql(`${prefix}cost_usd`)}, bool_and(cost_complete) as ${sql(`${prefix}cost_complete`)}`;
 }
 
 /** Returns the columns that `partSums` adds up. */
 export function parts(sql: AnySql): postgres.Fragment {
-  return sql`cached_input_tokens, cache_write_tokens, reasoning_tokens`;
+  return sql`cached_input_tokens, cache_write_tokens, reasoning_tokens, cost_pico, cost_complete`;
 }
 
 const numbers = (sql: AnySql) => sql`input_tokens, output_tokens, duration_ms, ${parts(sql)}`;

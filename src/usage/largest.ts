@@ -1,9 +1,9 @@
 import type postgres from "postgres";
 import type { AnySql, Tx } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
-import { noTokens, type TokenCounts } from "../model/token-counts.ts";
 import { conditions, counted, partSums, parts, summedRows, sums, unsummedRows } from "./counted.ts";
 import type { UsageQuestion } from "./query.ts";
+import { noTokens, type TokenCounts } from "./tokens.ts";
 
 /** What a session used within a range. */
 interface SessionRow extends Pick<TokenCounts, "inputTokens" | "outputTokens"> {
@@ -13,7 +13,10 @@ interface SessionRow extends Pick<TokenCounts, "inputTokens" | "outputTokens"> {
 }
 
 /** The same with the parts of its tokens. They are read of those sessions only that are in the response: no index has them. */
-interface WholeRow extends SessionRow, TokenCounts {}
+interface WholeRow extends SessionRow, TokenCounts {
+  costUsd: string | null;
+  costComplete: boolean | null;
+}
 
 /** The totals of all sessions together: of at least one turn. */
 interface TotalRow extends TotalCounts {
@@ -22,7 +25,10 @@ interface TotalRow extends TotalCounts {
 }
 
 /** The totals of tokens. */
-export type TotalCounts = { [Name in keyof TokenCounts as `total${Capitalize<Name>}`]: number };
+export type TotalCounts = { [Name in keyof TokenCounts as `total${Capitalize<Name>}`]: number } & {
+  totalCostUsd: string | null;
+  totalCostComplete: boolean;
+};
 
 /** How far a search for the largest sessions goes. */
 export interface Reach {
@@ -126,13 +132,19 @@ async function withParts(
   question: UsageQuestion,
   found: readonly SessionRow[],
 ): Promise<WholeRow[]> {
-  const rows = await sql<(TokenCounts & { sessionId: string })[]>`
+  const rows = await sql<(TokenCounts & Pick<WholeRow, "sessionId" | "costUsd" | "costComplete">)[]>`
     with unsummed as materialized (${unsummedRows(sql, conditions(sql, tenantId, question))}), buckets as (
       select unnest(${found.map(({ sessionId }) => sessionId)}::text[]) as session_id
     ), ${partsOfBuckets(sql, tenantId, question)}
     select * from parts`;
   const partsOf = new Map(rows.map((row) => [row.sessionId, row]));
-  return found.map((session) => ({ ...noTokens, ...partsOf.get(session.sessionId), ...session }));
+  return found.map((session) => ({
+    ...noTokens,
+    costUsd: null,
+    costComplete: null,
+    ...partsOf.get(session.sessionId),
+    ...session,
+  }));
 }
 
 /** The last session of a step. */

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { Component, example } from "../kernel/http/component.ts";
 import { Nullable } from "../kernel/http/request-fields.ts";
-import { Day, TextOrNull, tokenParts } from "../kernel/http/response-fields.ts";
+import { costFields, Day, TextOrNull, tokenParts } from "../kernel/http/response-fields.ts";
 import { Id } from "../kernel/ids.ts";
 
 /** What operations on usage respond with, for the OpenAPI document. */
@@ -9,6 +9,7 @@ const totals = {
   inputTokens: example(Type.Integer(), 81_200),
   outputTokens: example(Type.Integer(), 9_600),
   ...tokenParts,
+  ...costFields,
   requestCount: example(Type.Integer(), 100),
   durationMs: example(Type.Integer(), 240_000),
 };

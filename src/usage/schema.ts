@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { commonPage } from "../kernel/http/page.ts";
 import { Closed, Digits, OneOf, UserId } from "../kernel/http/request-fields.ts";
 import { Id } from "../kernel/ids.ts";
-import type { TokenCounts } from "../model/token-counts.ts";
+import type { ShownCost, TokenCounts } from "./tokens.ts";
 
 /** What usage can be grouped by. */
 export const usageGroups = ["day", "agent", "model", "session", "user"] as const;
@@ -39,7 +39,7 @@ export const UsageQuery = Closed({ ...filters, agentId: Type.Optional(Id("agent"
 export const AgentUsageQuery = Closed({ ...filters, agentId: Type.Optional(Type.String()) });
 
 /** Sums over turns. */
-export interface UsageTotals extends TokenCounts {
+export interface UsageTotals extends TokenCounts, ShownCost {
   /** Turns, not model calls. */
   readonly requestCount: number;
   readonly durationMs: number;

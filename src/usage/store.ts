@@ -1,9 +1,9 @@
 import type { AnySql } from "../kernel/database/client.ts";
-import type { TokenCounts } from "../model/token-counts.ts";
 import { counted, partSums, sums } from "./counted.ts";
 import { largestSessions, type TotalCounts } from "./largest.ts";
 import type { UsageQuestion } from "./query.ts";
 import { type UsageBucket, type UsageGroup, type UsageTotals, usageBucketsMax } from "./schema.ts";
+import { showCost, type TokenCounts } from "./tokens.ts";
 
 /** The columns that make a group. */
 const keyColumns: Readonly<Record<UsageGroup, readonly string[]>> = {
@@ -15,6 +15,8 @@ const keyColumns: Readonly<Record<UsageGroup, readonly string[]>> = {
 };
 
 interface BucketRow extends TokenCounts, TotalCounts {
+  costUsd: string | null;
+  costComplete: boolean | null;
   day?: Date;
   agentId?: string;
   sessionId?: string;
@@ -49,7 +51,7 @@ function allBuckets(sql: AnySql, tenantId: string, question: UsageQuestion) {
   const key = () => sql(keyColumns[groupBy] as string[]);
   return sql<BucketRow[]>`
     with buckets as (
-      select ${key()}, ${sums(sql)}, ${partSums(sql)} from (${counted(sql, tenantId, question)}) counted group by ${key()}
+      select ${key()}, ${sums(sql)}, ${partSums(sql)}, sum(cost_pico) as cost_pico from (${counted(sql, tenantId, question)}) counted group by ${key()}
     )
     select * from buckets cross join (
       select ${sums(sql, "total_")}, ${partSums(sql, "total_")} from buckets
@@ -71,6 +73,7 @@ function showBucket(row: BucketRow): UsageBucket {
     cachedInputTokens: row.cachedInputTokens,
     cacheWriteTokens: row.cacheWriteTokens,
     reasoningTokens: row.reasoningTokens,
+    ...showCost(row),
     requestCount: row.turns,
     durationMs: row.durationMs,
   };
@@ -78,12 +81,15 @@ function showBucket(row: BucketRow): UsageBucket {
 
 /** Every row carries the totals; without rows they are zero. */
 function showTotals(row: BucketRow | undefined): UsageTotals {
+  const [inputTokens, outputTokens] = [row?.totalInputTokens ?? 0, row?.totalOutputTokens ?? 0];
+  const cost = { costUsd: row?.totalCostUsd ?? null, costComplete: row?.totalCostComplete ?? null };
   return {
-    inputTokens: row?.totalInputTokens ?? 0,
-    outputTokens: row?.totalOutputTokens ?? 0,
+    inputTokens,
+    outputTokens,
     cachedInputTokens: row?.totalCachedInputTokens ?? 0,
     cacheWriteTokens: row?.totalCacheWriteTokens ?? 0,
     reasoningTokens: row?.totalReasoningTokens ?? 0,
+    ...showCost({ ...cost, inputTokens, outputTokens }),
     requestCount: row?.totalTurns ?? 0,
     durationMs: row?.totalDurationMs ?? 0,
   };

@@ -44,7 +44,8 @@ async function sumBatch(sql: AnySql, where: postgres.Fragment, rowsMax: number):
       update usage u set summed = true, user_summed = true, session_summed = true, parts_summed = true
       from picked where u.turn_id = picked.turn_id and u.place = picked.place
       returning u.tenant_id, u.day, u.user_id, u.agent_id, u.session_id, u.place, u.provider, u.model, u.input_tokens,
-        u.output_tokens, u.cached_input_tokens, u.cache_write_tokens, u.reasoning_tokens, u.duration_ms, picked.summed as was_summed, picked.user_summed as was_user_summed,
+        u.output_tokens, u.cached_input_tokens, u.cache_write_tokens, u.reasoning_tokens, u.cost_pico,
+        u.cost_complete, u.duration_ms, picked.summed as was_summed, picked.user_summed as was_user_summed,
         picked.session_summed as was_session_summed, picked.parts_summed as were_parts_summed
     ), added as (${add(sql, sql`usage_sums`, byAgent, sql`not was_summed`)}
     ), added_by_user as (${add(sql, sql`usage_user_sums`, byUser, sql`not was_user_summed`)}
@@ -68,7 +69,8 @@ function add(sql: AnySql, table: postgres.Fragment, ids: postgres.Fragment, due:
       insert into ${table} as s (${ids}, provider, model, turns, input_tokens, output_tokens, duration_ms, ${parts(sql)})
       select ${ids}, provider, model, count(*) filter (where place = 0 and ${due}),
         ${sum("input_tokens", due)}, ${sum("output_tokens", due)}, ${sum("duration_ms", due)},
-        ${sum("cached_input_tokens", lacksParts)}, ${sum("cache_write_tokens", lacksParts)}, ${sum("reasoning_tokens", lacksParts)}
+        ${sum("cached_input_tokens", lacksParts)}, ${sum("cache_write_tokens", lacksParts)}, ${sum("reasoning_tokens", lacksParts)},
+        sum(cost_pico) filter (where ${lacksParts}), bool_and(cost_complete)
       from taken where (${due}) or ${lacksParts} group by ${ids}, provider, model
       order by ${ids}, coalesce(provider, ''), coalesce(model, '')
       on conflict (${ids}, (coalesce(provider, '')), (coalesce(model, ''))) do update set
@@ -76,5 +78,7 @@ function add(sql: AnySql, table: postgres.Fragment, ids: postgres.Fragment, due:
         output_tokens = s.output_tokens + excluded.output_tokens, duration_ms = s.duration_ms + excluded.duration_ms,
         cached_input_tokens = s.cached_input_tokens + excluded.cached_input_tokens,
         cache_write_tokens = s.cache_write_tokens + excluded.cache_write_tokens,
-        reasoning_tokens = s.reasoning_tokens + excluded.reasoning_tokens`;
+        reasoning_tokens = s.reasoning_tokens + excluded.reasoning_tokens,
+        cost_pico = coalesce(s.cost_pico + excluded.cost_pico, s.cost_pico, excluded.cost_pico),
+        cost_complete = s.cost_complete and excluded.cost_complete`;
 }

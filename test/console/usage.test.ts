@@ -3,7 +3,15 @@ import type { UsageBucket } from "parley/client";
 import { csvOf, daysOf, everyDay, rowsOf } from "../../src/console/usage/usage-rows.ts";
 
 const now = Date.parse("2026-03-02T10:00:00Z");
-const sums = { requestCount: 1, durationMs: 10, cachedInputTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 };
+const sums = {
+  requestCount: 1,
+  durationMs: 10,
+  cachedInputTokens: 0,
+  cacheWriteTokens: 0,
+  reasoningTokens: 0,
+  costUsd: null,
+  costIsComplete: false,
+};
 const bucket = (fields: Partial<UsageBucket>): UsageBucket => ({
   ...{ inputTokens: 1, outputTokens: 1, ...sums },
   ...{ day: null, agentId: null, sessionId: null, userId: null, provider: null, model: null },

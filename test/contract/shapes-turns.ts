@@ -8,6 +8,8 @@ export const tokenCounts = {
   cacheWriteTokens: "int",
   reasoningTokens: "int",
 } as const;
+/** What usage cost. */
+export const cost = { costUsd: "text?", costIsComplete: "bool" } as const;
 const turn = {
   id: "turn_",
   agentId: "ag_",
@@ -24,6 +26,7 @@ const turn = {
   firstTextAt: "time?",
   finishedAt: "time?",
   ...tokenCounts,
+  ...cost,
   usageEstimated: "bool",
   modelCalls: "int",
 } as const;

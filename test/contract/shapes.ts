@@ -2,7 +2,7 @@ import type { Form } from "../../src/kernel/errors.ts";
 import { type Fields, schemaOfFields } from "./notation.ts";
 import { pauses } from "./shapes-pauses.ts";
 import { responseShapes } from "./shapes-responses.ts";
-import { tokenCounts, turnShapes } from "./shapes-turns.ts";
+import { cost, tokenCounts, turnShapes } from "./shapes-turns.ts";
 import { webhookShapes } from "./shapes-webhooks.ts";
 
 const made = { createdAt: "time", updatedAt: "time" } as const;
@@ -89,7 +89,7 @@ const workspace = {
   runtime: "=simulated,bubblewrap,remote",
   ...made,
 } as const;
-const totals = { ...tokenCounts, requestCount: "int", durationMs: "int" } as const;
+const totals = { ...tokenCounts, ...cost, requestCount: "int", durationMs: "int" } as const;
 const delivery = {
   id: "cd_",
   kind: "=reply,approval_card",

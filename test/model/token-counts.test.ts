@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import { createGateway } from "@ai-sdk/gateway";
 import { callTokensMax } from "../../src/kernel/limits.ts";
-import { callUsage, noTokens } from "../../src/model/token-counts.ts";
+import { callUsage } from "../../src/model/token-counts.ts";
+import { noTokens } from "../../src/usage/tokens.ts";
 import { bothSides, onVendor } from "../harness/model-sides.ts";
 import { userMessage } from "../harness/seed.ts";
 

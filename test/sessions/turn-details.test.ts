@@ -40,6 +40,7 @@ describe("a turn", () => {
         firstTextAt: moment,
         finishedAt: moment,
         ...tokens,
+        ...{ costUsd: null, costIsComplete: false },
         toolsLeftOut: [],
         usageEstimated: false,
         modelCalls: 2,

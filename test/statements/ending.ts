@@ -1,13 +1,13 @@
 import type { Sql } from "../../src/kernel/database/client.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import type { UiMessage } from "../../src/messages/ui-message.ts";
-import { noTokens } from "../../src/model/token-counts.ts";
 import { commitOutcome } from "../../src/sessions/end/commit.ts";
 import { endTurn } from "../../src/sessions/end/end.ts";
 import { outcomeOf } from "../../src/sessions/end/outcome.ts";
 import type { ClaimedTurn } from "../../src/sessions/state/claimed-turn.ts";
 import type { TurnStatus } from "../../src/sessions/state/turn.ts";
 import { noUsage, type TurnOutcome, type TurnUsage } from "../../src/sessions/state/turn-end.ts";
+import { noCost, noTokens } from "../../src/usage/tokens.ts";
 import { everyChoice, type Scene } from "./scene.ts";
 
 const question: UiMessage = { id: "question", role: "user", parts: [{ type: "text", text: "Hello" }] };
@@ -27,6 +27,7 @@ const usedOther: TurnUsage = {
   others: [
     {
       ...noTokens,
+      ...noCost,
       provider: null,
       providerType: null,
       model: "other",

@@ -2,7 +2,6 @@ import { createAuthenticator } from "../../src/kernel/auth/authenticator.ts";
 import type { Sql, Tx } from "../../src/kernel/database/client.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { takeReaperLease } from "../../src/kernel/queue/lease.ts";
-import { noTokens } from "../../src/model/token-counts.ts";
 import { insertIntoLine, type LineTurn } from "../../src/sessions/accept/enqueue.ts";
 import { findOrphans } from "../../src/sessions/recover/orphans.ts";
 import { writeBeat } from "../../src/sessions/run/beat.ts";
@@ -19,6 +18,7 @@ import { markShown, requeueTurn, resumeTurn, unclaimTurn } from "../../src/sessi
 import { noUsage } from "../../src/sessions/state/turn-end.ts";
 import { endOfContinuation, endOfTurn, endsOfTurns, lastLogOf, logStates } from "../../src/sessions/state/turn-log.ts";
 import { readHistory } from "../../src/sessions/transcript/read-history.ts";
+import { noCost, noTokens } from "../../src/usage/tokens.ts";
 import { acceptingScenes, newTurn } from "./accepting.ts";
 import { endingScenes } from "./ending.ts";
 import { everyChoice, type Scene } from "./scene.ts";
@@ -31,6 +31,7 @@ const continuationId = newId("continuation");
 const claim = { turnId, tenantId, attempt: 1 };
 const other = {
   ...noTokens,
+  ...noCost,
   provider: null,
   providerType: null,
   model: "other",

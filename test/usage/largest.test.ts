@@ -33,9 +33,9 @@ const read = (question: Partial<UsageQuestion> = {}) => seek(question, reading);
 async function meter(from: number, to: number): Promise<void> {
   await h.sql`
     insert into usage (turn_id, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens,
-      duration_ms, cached_input_tokens, cache_write_tokens, reasoning_tokens, day)
+      duration_ms, cached_input_tokens, cache_write_tokens, reasoning_tokens, cost_pico, cost_complete, day)
     select ${newId("turn")} || n, ${tenantId}, 'ag_' || s % 3, case when n % 10 = 0 then '' else 'ss_' || lpad(s::text, 3, '0') end,
-      'u' || n % 4, 'prv_1', 'm', 100 * (1 + n % 3), 50 * (n % 2), n, n % 100, n % 7, n % 50,
+      'u' || n % 4, 'prv_1', 'm', 100 * (1 + n % 3), 50 * (n % 2), n, n % 100, n % 7, n % 50, nullif(n % 9, 0), n % 9 > 0,
       '2025-03-01'::date + case when s % 2 = 0 then s % 90 else n * 7 % 90 end
     from (select n, n * 31 % 121 as s from generate_series(${from}::int, ${to}::int) n) turns`;
 }
@@ -66,15 +66,16 @@ function count(question: Partial<UsageQuestion>): ReturnType<typeof largestSessi
     )
     select session_id, count(*) as turns, sum(input_tokens)::bigint as input_tokens,
       sum(output_tokens)::bigint as output_tokens, sum(duration_ms)::bigint as duration_ms, sum(cached_input_tokens)::bigint as cached_input_tokens,
-      sum(cache_write_tokens)::bigint as cache_write_tokens, sum(reasoning_tokens)::bigint as reasoning_tokens, totals.*
+      sum(cache_write_tokens)::bigint as cache_write_tokens, sum(reasoning_tokens)::bigint as reasoning_tokens,
+      trim_scale(sum(cost_pico) * 0.000000000001)::text as cost_usd, bool_and(cost_complete) as cost_complete, totals.*
     from turns cross join (
       select count(*) as total_turns, sum(input_tokens)::bigint as total_input_tokens,
         sum(output_tokens)::bigint as total_output_tokens, sum(duration_ms)::bigint as total_duration_ms,
         sum(cached_input_tokens)::bigint as total_cached_input_tokens,
-        sum(cache_write_tokens)::bigint as total_cache_write_tokens, sum(reasoning_tokens)::bigint as total_reasoning_tokens
+        sum(cache_write_tokens)::bigint as total_cache_write_tokens, sum(reasoning_tokens)::bigint as total_reasoning_tokens, null as total_cost_usd, false as total_cost_complete
       from turns) totals
     group by session_id, total_turns, total_input_tokens, total_output_tokens, total_duration_ms,
-      total_cached_input_tokens, total_cache_write_tokens, total_reasoning_tokens
+      total_cached_input_tokens, total_cache_write_tokens, total_reasoning_tokens, total_cost_usd, total_cost_complete
     order by sum(input_tokens + output_tokens) desc, session_id limit ${limit}`;
 }
 
@@ -93,6 +94,8 @@ describe("the largest sessions of a range", () => {
         totalCachedInputTokens: 0,
         totalCacheWriteTokens: 0,
         totalReasoningTokens: 0,
+        totalCostUsd: null,
+        totalCostComplete: false,
       }));
     for (const [from, to] of [
       [1, 600],

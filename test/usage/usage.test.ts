@@ -10,8 +10,16 @@ const agentA = `ag_${"a".repeat(24)}`;
 const agentB = `ag_${"b".repeat(24)}`;
 const session1 = `ss_${"1".repeat(24)}`;
 const session2 = `ss_${"2".repeat(24)}`;
-const noParts = { cachedInputTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 };
-const noTotals = { ...noParts, inputTokens: 0, outputTokens: 0, requestCount: 0, durationMs: 0 };
+const noParts = { cachedInputTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0, costUsd: null, costIsComplete: false };
+const noTotals = {
+  ...noParts,
+  costUsd: "0",
+  costIsComplete: true,
+  inputTokens: 0,
+  outputTokens: 0,
+  requestCount: 0,
+  durationMs: 0,
+};
 
 interface Turn {
   day?: string;

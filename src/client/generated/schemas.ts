@@ -1400,6 +1400,8 @@ export interface TurnDetails {
   cachedInputTokens: number;
   cacheWriteTokens: number;
   reasoningTokens: number;
+  costUsd: string | null;
+  costIsComplete: boolean;
   usageEstimated: boolean;
   modelCalls: number;
   steps: Array<TurnStep>;
@@ -1493,6 +1495,8 @@ export interface TurnSummary {
   cachedInputTokens: number;
   cacheWriteTokens: number;
   reasoningTokens: number;
+  costUsd: string | null;
+  costIsComplete: boolean;
   usageEstimated: boolean;
   modelCalls: number;
 }
@@ -1627,6 +1631,8 @@ export interface UsageBucket {
   cachedInputTokens: number;
   cacheWriteTokens: number;
   reasoningTokens: number;
+  costUsd: string | null;
+  costIsComplete: boolean;
   requestCount: number;
   durationMs: number;
   day: string | null;
@@ -1643,6 +1649,8 @@ export interface UsageTotals {
   cachedInputTokens: number;
   cacheWriteTokens: number;
   reasoningTokens: number;
+  costUsd: string | null;
+  costIsComplete: boolean;
   requestCount: number;
   durationMs: number;
 }

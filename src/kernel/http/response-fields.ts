@@ -58,3 +58,12 @@ export const tokenParts = {
   cacheWriteTokens: example(Type.Integer({ description: "Input tokens that it put into its cache." }), 0),
   reasoningTokens: example(Type.Integer({ description: "Output tokens that the model thought and did not say." }), 16),
 };
+
+/** What usage cost. */
+export const costFields = {
+  costUsd: example(
+    Nullable(Type.String({ description: "US dollars, as decimal text. Null where no price is known." })),
+    "0.00123",
+  ),
+  costIsComplete: example(Type.Boolean({ description: "Whether a price is known of all that was used." }), true),
+};

@@ -40,7 +40,8 @@ export function addClaim(sql: AnySql) {
         output_tokens = output_tokens + was.new_output_tokens,
         cached_input_tokens = cached_input_tokens + was.new_cached_input_tokens,
         cache_write_tokens = cache_write_tokens + was.new_cache_write_tokens,
-        reasoning_tokens = reasoning_tokens + was.new_reasoning_tokens, model_calls = model_calls + was.new_model_calls,
+        reasoning_tokens = reasoning_tokens + was.new_reasoning_tokens,
+        cost_pico = coalesce(cost_pico + was.new_cost_pico, cost_pico, was.new_cost_pico), cost_complete = cost_complete and was.new_cost_complete, model_calls = model_calls + was.new_model_calls,
         usage_estimated = usage_estimated or was.new_estimated, steps = coalesce(was.new_steps, t.steps),
         tools_left_out = coalesce(was.new_tools_left_out, t.tools_left_out),
         first_text_at = coalesce(first_text_at, was.new_first_text_at)`;

@@ -71,7 +71,7 @@ export async function endPlain(sql: AnySql, ends: readonly PlainEnd[]): Promise<
         relay_events = was.new_relay_events, last_chunk = was.new_last_chunk
       from was where t.id = was.id
       returning t.id, t.kind, t.tenant_id, t.agent_id, t.session_id, t.user_id, t.metadata, t.run_ms, t.input_tokens, t.output_tokens,
-        t.cached_input_tokens, t.cache_write_tokens, t.reasoning_tokens, t.usage_estimated, ${bytesAsked(sql)} as asked_bytes, was.before, was.home_line, was.new_messages, was.new_message_count,
+        t.cached_input_tokens, t.cache_write_tokens, t.reasoning_tokens, t.cost_pico, t.cost_complete, t.usage_estimated, ${bytesAsked(sql)} as asked_bytes, was.before, was.home_line, was.new_messages, was.new_message_count,
         was.new_message_bytes, was.new_preview, was.new_provider, was.new_model, was.new_input_tokens, was.new_output_tokens
     ), forgotten as (
       delete from turn_checkpoints k using ended e where k.turn_id = e.id
@@ -81,9 +81,10 @@ export async function endPlain(sql: AnySql, ends: readonly PlainEnd[]): Promise<
       from ended e where s.id = e.session_id
     ), used as (
       insert into usage (turn_id, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens,
-        cached_input_tokens, cache_write_tokens, reasoning_tokens, estimated, duration_ms, metadata, day)
+        cached_input_tokens, cache_write_tokens, reasoning_tokens, cost_pico, cost_complete, estimated, duration_ms, metadata, day)
       select id, tenant_id, agent_id, session_id, user_id, new_provider, new_model, input_tokens, output_tokens,
-        cached_input_tokens, cache_write_tokens, reasoning_tokens, usage_estimated,
+        cached_input_tokens, cache_write_tokens, reasoning_tokens, cost_pico,
+        cost_complete and (cost_pico is not null or input_tokens + output_tokens = 0), usage_estimated,
         run_ms, metadata, (now() at time zone 'UTC')::date
       from ended
     ), ${spend(sql)}, followed as (
@@ -181,25 +182,32 @@ function purgeUseless(sql: AnySql) {
 function bookUsage(sql: AnySql) {
   return sql`used as (
       insert into usage (turn_id, place, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens,
-        cached_input_tokens, cache_write_tokens, reasoning_tokens, estimated, duration_ms, metadata, day)
+        cached_input_tokens, cache_write_tokens, reasoning_tokens, cost_pico, cost_complete, estimated, duration_ms, metadata, day)
       select e.id, models.place, e.tenant_id, e.agent_id, coalesce(e.session_id, ''), e.user_id, models.provider, models.model,
-        models.input_tokens, models.output_tokens, models.cached_input_tokens, models.cache_write_tokens, models.reasoning_tokens, models.estimated, case when models.place = 0 then e.run_ms else 0 end, e.metadata,
+        models.input_tokens, models.output_tokens, models.cached_input_tokens, models.cache_write_tokens, models.reasoning_tokens,
+        models.cost_pico, models.cost_complete and (models.cost_pico is not null or models.input_tokens + models.output_tokens = 0), models.estimated, case when models.place = 0 then e.run_ms else 0 end, e.metadata,
         (now() at time zone 'UTC')::date
       from ended e cross join lateral (
         select (row_number() over (order by first) - 1)::smallint as place, provider, model, input_tokens, output_tokens,
-          cached_input_tokens, cache_write_tokens, reasoning_tokens, estimated
+          cached_input_tokens, cache_write_tokens, reasoning_tokens, cost_pico, cost_complete, estimated
         from (
           select 0 as first, e.new_provider as provider, e.new_model as model,
             e.input_tokens - coalesce(sum((o ->> 'inputTokens')::bigint), 0) as input_tokens,
             e.output_tokens - coalesce(sum((o ->> 'outputTokens')::bigint), 0) as output_tokens,
             e.cached_input_tokens - coalesce(sum((o ->> 'cachedInputTokens')::bigint), 0) as cached_input_tokens,
             e.cache_write_tokens - coalesce(sum((o ->> 'cacheWriteTokens')::bigint), 0) as cache_write_tokens,
-            e.reasoning_tokens - coalesce(sum((o ->> 'reasoningTokens')::bigint), 0) as reasoning_tokens, e.usage_estimated as estimated
+            e.reasoning_tokens - coalesce(sum((o ->> 'reasoningTokens')::bigint), 0) as reasoning_tokens,
+            case when e.cost_complete or e.cost_pico > coalesce(sum((o ->> 'costPico')::bigint), 0)
+              then e.cost_pico - coalesce(sum((o ->> 'costPico')::bigint), 0) end as cost_pico,
+            -- Where the turn's cost is not complete, either this model's is not, or another one's.
+            e.cost_complete or (bool_or((o ->> 'costComplete')::boolean is not true)
+              and e.cost_pico > coalesce(sum((o ->> 'costPico')::bigint), 0)) as cost_complete, e.usage_estimated as estimated
           from jsonb_array_elements(e.model_usage) o
           union all
           select min(place), o ->> 'provider', o ->> 'model', sum((o ->> 'inputTokens')::bigint),
             sum((o ->> 'outputTokens')::bigint), coalesce(sum((o ->> 'cachedInputTokens')::bigint), 0),
-            coalesce(sum((o ->> 'cacheWriteTokens')::bigint), 0), coalesce(sum((o ->> 'reasoningTokens')::bigint), 0), bool_or((o ->> 'estimated')::boolean)
+            coalesce(sum((o ->> 'cacheWriteTokens')::bigint), 0), coalesce(sum((o ->> 'reasoningTokens')::bigint), 0),
+            sum((o ->> 'costPico')::bigint), bool_and((o ->> 'costComplete')::boolean is true), bool_or((o ->> 'estimated')::boolean)
           from jsonb_array_elements(e.model_usage) with ordinality as others (o, place)
           group by 2, 3, o ->> 'providerType'
         ) each_model

@@ -3,7 +3,9 @@ import type { ProviderType } from "../../kernel/config.ts";
 import type { Ctx } from "../../kernel/context.ts";
 import { chunksOfEvents, type LogKey, lastOf, type Relay } from "../../kernel/relay/relay.ts";
 import { contextWindowOf } from "../../model/context-window.ts";
+import { costOfCall } from "../../model/price.ts";
 import { type CallBytes, estimatedTokens } from "../../model/token-counts.ts";
+import { addCost, addTokens, type Cost, noCost, noTokens, type TokenCounts } from "../../usage/tokens.ts";
 import { noUsage, type TurnUsage } from "../state/turn-end.ts";
 
 /** The log of a lost claim. */
@@ -23,6 +25,7 @@ const sentMessagesMax = 2_000;
 interface LostRow {
   providerId: string | null;
   providerType: ProviderType | null;
+  baseUrl: string | null;
   model: string | null;
   /** Model calls of the lost claim that are in the turn's row, with their tokens. */
   written: number;
@@ -42,7 +45,7 @@ export async function lostUsage(
   { logId, attempt, hasShown, from = 1, upTo = null }: LostLog,
 ): Promise<TurnUsage> {
   const [row] = await sql<LostRow[]>`
-    select /* turn.read_usage */ v.provider_id, p.provider_type, v.config ->> 'model' as model, t.model_calls - t.calls_before as written,
+    select /* turn.read_usage */ v.provider_id, p.provider_type, p.base_url, v.config ->> 'model' as model, t.model_calls - t.calls_before as written,
       coalesce(octet_length(v.config ->> 'instructions'), 0) + coalesce(octet_length(z.text), 0)
         + coalesce(octet_length(${withoutPictures("t.input")}), 0) + coalesce((
           select sum(octet_length(${withoutPictures("m.content")})) from (
@@ -59,13 +62,18 @@ export async function lostUsage(
   const shown = hasShown ? await shownCalls(relay, { logId, attempt, from, upTo }, row.sentBytes) : [];
   const calls = shown.length === 0 ? [{ sent: row.sentBytes, came: 0 }] : shown.slice(row.written);
   const windowTokens = contextWindowOf(row.model ?? "");
+  const used = calls.map(({ sent, came }) => ({
+    ...noTokens,
+    inputTokens: Math.min(windowTokens, estimatedTokens(sent)),
+    outputTokens: estimatedTokens(came),
+  }));
   return {
     ...noUsage,
     provider: row.providerId,
     providerType: row.providerType,
     model: row.model,
-    inputTokens: sum(calls.map(({ sent }) => Math.min(windowTokens, estimatedTokens(sent)))),
-    outputTokens: sum(calls.map(({ came }) => estimatedTokens(came))),
+    ...used.reduce((total, one) => addTokens(total, one), noTokens),
+    ...used.map((one) => costOf(row, one)).reduce(addCost, noCost),
     modelCalls: calls.length,
     estimated: calls.length > 0,
   };
@@ -121,6 +129,7 @@ function bytesOf({ type, delta = "", input, output }: ShownChunk): { came: numbe
   }
 }
 
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, number) => total + number, 0);
+function costOf({ providerType, baseUrl, model }: LostRow, tokens: TokenCounts): Cost {
+  if (providerType === null || model === null) return { costPico: null, costComplete: false };
+  return costOfCall({ providerType, baseUrl, model }, tokens, Date.now());
 }

@@ -4,6 +4,7 @@ import { Nullable, OneOf } from "../../kernel/http/request-fields.ts";
 import {
   ActorResponse,
   attribution,
+  costFields,
   Failure,
   Moment,
   MomentOrNull,
@@ -75,6 +76,7 @@ const turnView = {
   inputTokens: example(Type.Integer(), 120),
   outputTokens: example(Type.Integer(), 40),
   ...tokenParts,
+  ...costFields,
   usageEstimated: example(Type.Boolean(), false),
   modelCalls: example(
     Type.Integer({

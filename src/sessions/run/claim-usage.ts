@@ -3,8 +3,10 @@ import { isUnavailable } from "../../kernel/database/failure.ts";
 import { retryWhileUnavailable } from "../../kernel/database/retry.ts";
 import { turnPatienceMs } from "../../kernel/limits.ts";
 import type { ModelMeter } from "../../model/call-meter.ts";
-import { addTokens, type CallUsage } from "../../model/token-counts.ts";
+import { costOfCall, type PricedModel } from "../../model/price.ts";
+import type { CallUsage } from "../../model/token-counts.ts";
 import type { ModelProvider } from "../../providers/client.ts";
+import { addCost, addTokens } from "../../usage/tokens.ts";
 import { type CompletedStep, writeCheckpoint } from "../state/checkpoint.ts";
 import type { ClaimedTurn } from "../state/claimed-turn.ts";
 import { creditOf, noteUsage } from "../state/spending.ts";
@@ -33,6 +35,8 @@ export class ClaimUsage implements ModelMeter {
   readonly #onGone: () => void;
   #rest: TurnUsage = noUsage;
   #other: UsedModel | null = null;
+  /** By which model the calls are made now, and where: by that they are priced. */
+  #priced: PricedModel | null = null;
   /** Model calls that the row has. */
   #callsWritten: number;
   #tokens: number;
@@ -75,25 +79,30 @@ export class ClaimUsage implements ModelMeter {
   }
 
   /** Notes by which provider and model the calls are made. */
-  uses({ id, providerType }: ModelProvider, model: string): void {
+  uses({ id, providerType, baseUrl }: ModelProvider, model: string): void {
+    this.#priced = { providerType, baseUrl, model };
     this.#rest = { ...this.#rest, provider: id, providerType, model };
   }
 
-  /** The calls from now on are made by another model than the agent's own; null: by its own again. */
-  callsBy(other: UsedModel | null): void {
-    this.#other = other;
+  /** The calls from now on are made by this model: the agent's own, or another one. */
+  callsBy({ id, providerType, baseUrl }: ModelProvider, model: string, isOwn: boolean): void {
+    this.#priced = { providerType, baseUrl, model };
+    this.#other = isOwn ? null : { provider: id, providerType, model };
   }
 
   /** A model call has ended. */
   readonly onCall = (usage: CallUsage): void => {
     const { modelCalls, estimated, others } = this.#rest;
+    const cost =
+      this.#priced === null ? { costPico: null, costComplete: false } : costOfCall(this.#priced, usage, Date.now());
     this.#tokens += usage.inputTokens + usage.outputTokens;
     this.#rest = {
       ...this.#rest,
       ...addTokens(this.#rest, usage),
+      ...addCost(this.#rest, cost),
       modelCalls: modelCalls + 1,
       estimated: estimated || usage.estimated,
-      others: this.#other === null ? others : [...others, { ...this.#other, ...usage }],
+      others: this.#other === null ? others : [...others, { ...this.#other, ...usage, ...cost }],
     };
   };
 
@@ -154,10 +163,14 @@ export class ClaimUsage implements ModelMeter {
     if (isGone) this.#onGone();
     this.#credit = credit;
     this.#callsWritten += written.modelCalls;
-    const { modelCalls, others } = this.#rest;
+    const { modelCalls, others, costPico } = this.#rest;
+    const costLeft = costPico === null ? null : costPico - (written.costPico ?? 0);
     this.#rest = {
       ...this.#rest,
       ...addTokens(this.#rest, written, -1),
+      // What is complete is asked of the turn's row, which knows what was not.
+      costPico: modelCalls === written.modelCalls ? null : costLeft,
+      costComplete: modelCalls === written.modelCalls || this.#rest.costComplete,
       others: others.slice(written.others.length),
       modelCalls: modelCalls - written.modelCalls,
     };

@@ -60,10 +60,9 @@ function tell(
   model: string,
   { failure, isOwn }: { readonly failure: unknown; readonly isOwn: boolean },
 ): void {
-  const { id, providerType } = provider;
   if (failure !== null) steps.fallsBack();
   steps.uses(provider, model);
-  usage.callsBy(isOwn ? null : { provider: id, providerType, model });
+  usage.callsBy(provider, model, isOwn);
 }
 
 async function providerOf(ctx: Ctx, turn: ClaimedTurn, { providerId }: FallbackModel): Promise<ModelProvider | null> {

@@ -16,6 +16,8 @@ export function addUsage(sql: AnySql, { modelCalls, estimated, others, ...usage 
         cached_input_tokens = cached_input_tokens + ${usage.cachedInputTokens},
         cache_write_tokens = cache_write_tokens + ${usage.cacheWriteTokens},
         reasoning_tokens = reasoning_tokens + ${usage.reasoningTokens},
+        cost_pico = coalesce(cost_pico + ${usage.costPico}::bigint, cost_pico, ${usage.costPico}::bigint),
+        cost_complete = cost_complete and ${usage.costComplete},
         model_calls = model_calls + ${modelCalls}, usage_estimated = usage_estimated or ${estimated},
         model_usage = coalesce(coalesce(model_usage, '[]') || ${byModel}::jsonb, model_usage)`;
 }

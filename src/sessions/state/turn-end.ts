@@ -2,7 +2,7 @@ import type { ProviderType } from "../../kernel/config.ts";
 import type { IdOf } from "../../kernel/ids.ts";
 import type { ClientCall, PendingCall } from "../../messages/tool-calls.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
-import { noTokens, type TokenCounts } from "../../model/token-counts.ts";
+import { type Cost, noCost, noTokens, type TokenCounts } from "../../usage/tokens.ts";
 import type { TurnRecord } from "./turn-step.ts";
 
 /** Why a turn failed, as its error chunk says it. */
@@ -12,7 +12,7 @@ export interface TurnError {
 }
 
 /** What a claim used by one model. */
-export interface ModelUsage extends TokenCounts {
+export interface ModelUsage extends TokenCounts, Cost {
   readonly provider: string | null;
   readonly providerType: ProviderType | null;
   readonly model: string;
@@ -20,7 +20,7 @@ export interface ModelUsage extends TokenCounts {
 }
 
 /** What a claim used. */
-export interface TurnUsage extends TokenCounts {
+export interface TurnUsage extends TokenCounts, Cost {
   readonly provider: string | null;
   readonly providerType: ProviderType | null;
   readonly model: string | null;
@@ -37,6 +37,7 @@ export const noUsage: TurnUsage = {
   providerType: null,
   model: null,
   ...noTokens,
+  ...noCost,
   modelCalls: 0,
   estimated: false,
   others: [],

@@ -1,4 +1,4 @@
-import type { TokenCounts } from "../../model/token-counts.ts";
+import type { TokenCounts } from "../../usage/tokens.ts";
 
 /**
  * The record of a turn's steps, as `turns.steps` holds it and `GET /v1/turns/:turnId`

@@ -2,7 +2,7 @@ import type { AnySql } from "../../kernel/database/client.ts";
 import { placeInTime, type TimePlace } from "../../kernel/database/keyset.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import type { IdOf } from "../../kernel/ids.ts";
-import { noTokens, type TokenCounts } from "../../model/token-counts.ts";
+import { inDollars, noTokens, type ShownCost, showCost, type TokenCounts } from "../../usage/tokens.ts";
 import type { TurnKind, TurnStatus } from "./turn.ts";
 import type { TurnError } from "./turn-end.ts";
 import type { StepFailure, ToolLeftOut, TurnStep } from "./turn-step.ts";
@@ -12,7 +12,7 @@ export const shownStatuses = ["queued", "running", "waiting", "succeeded", "fail
 export type ShownStatus = (typeof shownStatuses)[number];
 
 /** A turn as lists show it: whose it is, how it went and what it used, no content. */
-export interface TurnView extends TokenCounts {
+export interface TurnView extends TokenCounts, ShownCost {
   readonly id: IdOf<"turn">;
   readonly agentId: IdOf<"agent">;
   readonly agentVersion: number;
@@ -52,6 +52,8 @@ interface ShownStep extends Omit<TurnStep, "failures"> {
 
 /** A row of `viewColumns`. */
 export interface TurnViewRow extends TimePlace, TokenCounts {
+  costUsd: string | null;
+  costComplete: boolean;
   id: IdOf<"turn">;
   agentId: IdOf<"agent">;
   agentVersion: number;
@@ -74,7 +76,7 @@ export interface TurnViewRow extends TimePlace, TokenCounts {
 export function viewColumns(sql: AnySql) {
   return sql`t.id, t.agent_id, t.agent_version, t.session_id, t.kind, t.status, t.error, t.user_id, t.attempt, t.request_id,
     t.accepted_at, t.started_at, t.first_text_at, t.finished_at, t.input_tokens, t.output_tokens,
-    t.cached_input_tokens, t.cache_write_tokens, t.reasoning_tokens, t.usage_estimated, t.model_calls,
+    t.cached_input_tokens, t.cache_write_tokens, t.reasoning_tokens, ${inDollars(sql, sql`t.cost_pico`)} as cost_usd, t.cost_complete, t.usage_estimated, t.model_calls,
     ${placeInTime(sql, "t.accepted_at")}`;
 }
 
@@ -110,6 +112,7 @@ export function showTurn(row: TurnViewRow): TurnView {
     cachedInputTokens: row.cachedInputTokens,
     cacheWriteTokens: row.cacheWriteTokens,
     reasoningTokens: row.reasoningTokens,
+    ...showCost(row),
     usageEstimated: row.usageEstimated,
     modelCalls: row.modelCalls,
   };
