@@ -1,5 +1,6 @@
 import { Readable } from "node:stream";
 import { extract, pack } from "tar-stream";
+import { PipeError } from "./pipe-reader.ts";
 
 /** A file of an archive that goes into a sandbox. */
 export interface ArchivedFile {
@@ -29,7 +30,7 @@ export async function archiveOf(files: readonly ArchivedFile[], folders: readonl
 
 /**
  * Reads the archive of the files that a sandbox was asked for, and returns their contents. `sizes` are the files with the sizes that
- * they were said to have: what else comes, or comes with another size, is an error. Throws for it and for a broken archive.
+ * they were said to have. Throws `PipeError` for a broken archive, and when something else comes, or comes with another size.
  */
 export async function readArchive(
   stream: AsyncIterable<Uint8Array>,
@@ -40,13 +41,17 @@ export async function readArchive(
   const source = Readable.from(stream, { objectMode: false });
   source.on("error", (error) => archive.destroy(error));
   source.pipe(archive as unknown as NodeJS.WritableStream);
-  for await (const entry of archive) {
-    const { name, type, size = 0 } = entry.header;
-    if (type !== "file" || contents.has(name) || sizes.get(name) !== size)
-      throw new Error("The sandbox sent what was not asked for.");
-    const pieces: Uint8Array[] = [];
-    for await (const piece of entry) pieces.push(piece as Uint8Array);
-    contents.set(name, Buffer.concat(pieces));
+  try {
+    for await (const entry of archive) {
+      const { name, type, size = 0 } = entry.header;
+      if (type !== "file" || contents.has(name) || sizes.get(name) !== size)
+        throw new PipeError("sent what was not asked for");
+      const pieces: Uint8Array[] = [];
+      for await (const piece of entry) pieces.push(piece as Uint8Array);
+      contents.set(name, Buffer.concat(pieces));
+    }
+  } catch (error) {
+    throw error instanceof PipeError ? error : new PipeError((error as Error).message);
   }
   return contents;
 }
