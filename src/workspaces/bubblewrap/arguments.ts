@@ -1,5 +1,5 @@
 import { existsSync, realpathSync } from "node:fs";
-import { scene } from "./scripts.ts";
+import { firstProgram, scene } from "./scripts.ts";
 
 /** What of `/etc` programs need to be found and to run; nothing of it is secret. */
 const etc = [
@@ -62,7 +62,8 @@ export function bubblewrapArguments(hidden: readonly string[]): string[] {
       `/etc/${name}`,
     ]),
     ...["--proc", "/proc", "--dev", "/dev", "--bind", `${scene}/shm`, "/dev/shm", "--remount-ro", "/dev"],
-    ...["--bind", `${scene}/tmp`, "/tmp", "--dir", "/var", "--symlink", "/tmp", "/var/tmp", "--dir", "/run"],
+    ...["--bind", `${scene}/tmp`, "/tmp", "--dir", "/var", "--symlink", "/tmp", "/var/tmp"],
+    ...["--ro-bind", `${scene}/bash`, firstProgram],
     ...["--bind", `${scene}/workspace`, "/workspace", "--remount-ro", "/", "--chdir", "/workspace", "--clearenv"],
     ...Object.entries(environment).flatMap(([name, value]) => ["--setenv", name, value]),
   ];

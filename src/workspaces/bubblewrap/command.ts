@@ -19,7 +19,7 @@ import { commandBeginMs, commandEndMs, listBytesMax, outputBytesMax } from "./li
 import { Output } from "./output.ts";
 import { PipeError, PipeReader } from "./pipe-reader.ts";
 import { type Difference, differenceOf, fitsWorkspace, type Renewal, readScan, type Scan } from "./scan.ts";
-import { commandScript, insideScript } from "./scripts.ts";
+import { commandScript, firstProgram, insideScript } from "./scripts.ts";
 import { Supervisor, type TimeUp } from "./supervisor.ts";
 
 /** What a command runs with on this host. */
@@ -283,5 +283,5 @@ function programWords({ limits }: CommandPlace, { command }: CommandRequest): st
   const { cpuSeconds, openFiles, processes, fileMib, memoryMib } = limits;
   // The supervisor says why a command is ended; where the supervisor is frozen, the kernel ends it a little later.
   const words = [command, cpuSeconds + 5, openFiles, processes, fileMib * kib, memoryMib * kib];
-  return ["--", "/bin/bash", "--noprofile", "--norc", "-c", insideScript, "sandbox", ...words.map(String)];
+  return ["--", firstProgram, "--noprofile", "--norc", "-c", insideScript, "sandbox", ...words.map(String)];
 }

@@ -10,11 +10,18 @@
 export const scene = "/mnt";
 
 /** Pages and names that the holder's own files take. */
-const sceneOptions = "size=1m,nr_inodes=64,mode=0755";
+const sceneOptions = "size=8m,nr_inodes=64,mode=0755";
+
+/** What process 1 of a sandbox is, within it: a copy of bash that nobody there can read. */
+export const firstProgram = "/run/bash";
 
 /**
  * Takes the filter of system calls (as `printf` reads it), and holds a folder for a workspace until its standard input ends,
  * which it does when the service is gone.
+ *
+ * Its copy of bash can be run and not read: Linux lets no other program open the memory or the descriptors of a process
+ * that runs one (https://man7.org/linux/man-pages/man2/PR_SET_DUMPABLE.2const.html), also none of the same user. So a
+ * command cannot become process 1, whose time is another one than its own.
  */
 export const holderScript = `
 set -e
@@ -24,6 +31,8 @@ cd ${scene}
 mkdir workspace tmp shm etc
 mount -nt tmpfs -o size=1m,nr_inodes=16,mode=0755 workspace workspace
 printf "$1" > filter
+cp /bin/bash bash
+chmod 0111 bash
 printf 'agent:x:1000:1000::/workspace:/bin/bash\\nnobody:x:65534:65534::/:/usr/sbin/nologin\\n' > etc/passwd
 printf 'agent:x:1000:\\nnogroup:x:65534:\\n' > etc/group
 printf '127.0.0.1 localhost sandbox\\n::1 localhost\\n' > etc/hosts
@@ -60,7 +69,7 @@ exec nice -n 10 bwrap "$@" 5< ${scene}/filter
  * 3. It ends everything that still runs, and writes a list of all files.
  * 4. It reads the names of the files that are asked for, and writes an archive of them.
  *
- * The program can do what this script can, so nothing of this is trusted by the service: it says no more than
+ * It has the rights of the program, so nothing of this is trusted by the service: it says no more than
  * what the program could write anyway.
  */
 export const insideScript = `
