@@ -40,5 +40,12 @@ attempt("its mode", lambda: os.chmod("/run/bash", 0o755))
         "its mode OSError",
       ]);
     });
+
+    test("that used up its processor time says how long it ran, not how long it might have", async () => {
+      const { workspaceId } = await newScope(h, t);
+      const body = { command: "while :; do :; done", timeoutSeconds: 300 };
+      const ended = (await t.call("POST", `/v1/workspaces/${workspaceId}/commands`, { body })).body;
+      expect([ended.exitCode, ended.durationMs < 300_000]).toEqual([124, true]);
+    });
   });
 }

@@ -68,6 +68,7 @@ class RunningCommand {
   readonly #closed: Promise<void>;
   #timeUp: TimeUp | null = null;
   #hasBegun = false;
+  #durationMs = 0;
 
   constructor(place: CommandPlace, request: CommandRequest) {
     this.#place = place;
@@ -181,20 +182,19 @@ class RunningCommand {
       this.end();
     };
     const supervisor = new Supervisor({ root, limits, timeoutMs: this.#request.timeoutMs, end });
-    let durationMs = 0;
     let said: string;
     try {
       said = await this.#reader.line();
     } finally {
-      durationMs = supervisor.stop();
+      this.#durationMs = supervisor.stop();
     }
     const exitCode = /^exit (\d{1,3})$/.exec(said)?.[1];
     if (exitCode === undefined) throw new PipeError(said);
     const killed = supervisor.killed === 0 ? [] : [memoryNote(limits, supervisor.killed)];
-    return this.#timed(this.#bringBack({ exitCode: Number(exitCode), durationMs, notes: killed }), commandEndMs);
+    return this.#timed(this.#bringBack({ exitCode: Number(exitCode), notes: killed }), commandEndMs);
   }
 
-  async #bringBack(ended: { exitCode: number; durationMs: number; notes: string[] }): Promise<Ran> {
+  async #bringBack(ended: { exitCode: number; notes: string[] }): Promise<Ran> {
     const { folder } = this.#place;
     const before = folder.scan;
     const after = await this.#readList();
@@ -214,10 +214,10 @@ class RunningCommand {
     return this.#ran({ ...ended, notes, changes: changesOf(difference, contents, after) });
   }
 
-  #ran(ended: Pick<CommandResult, "exitCode" | "durationMs" | "changes" | "notes">, isFolderGood = true): Ran {
+  #ran(ended: Pick<CommandResult, "exitCode" | "changes" | "notes">, isFolderGood = true): Ran {
     const result = {
       ...ended,
-      durationMs: Math.round(ended.durationMs),
+      durationMs: Math.round(this.#durationMs),
       stdout: this.#stdout.text(),
       stderr: this.#stderr.text(),
       isCut: this.#stdout.isCut || this.#stderr.isCut,
@@ -234,7 +234,7 @@ class RunningCommand {
   }
 
   #nothingKept(exitCode: number, note: string): Ran {
-    return this.#ran({ exitCode, durationMs: this.#request.timeoutMs, changes: noChanges, notes: [note] }, false);
+    return this.#ran({ exitCode, changes: noChanges, notes: [note] }, false);
   }
 
   async #timed<T>(work: Promise<T>, limitMs: number): Promise<T> {
