@@ -39,7 +39,7 @@ export function clientTokenRoutes(ctx: Ctx) {
           const sets = { can: [...new Set(can)], origins: [...new Set(origins)] };
           const asked = { tenantId, keyId, agentId, userId, sessionId, expiresInSeconds, ...sets };
           const release = await slots.take(tenantId, AbortSignal.timeout(databaseWaitMs)).catch(() => {
-            throw tooMany("The tenant makes too many client tokens at once.");
+            throw tooMany("The tenant makes too many client tokens at once.", madeAtOncePerTenantMax);
           });
           const made = commit((inner) => createClientToken(inner, asked));
           return made.finally(release);

@@ -191,6 +191,10 @@ export const errorTable = {
     message: "A turn of this session is running or waits for an approval or for the result of a tool.",
   },
   session_idle: { b: [409, "session_idle"], message: "No turn of this session is running." },
+  turn_not_failed: {
+    b: [409, "turn_not_failed"],
+    message: "Only a turn of a session that failed or was canceled is run again.",
+  },
   turn_canceled: { b: [409, "turn_canceled"], message: "The turn was canceled." },
   tenant_deleting: { b: [409, "tenant_deleting"], message: "The tenant is being deleted." },
   agent_name_conflict: { b: [409, "agent_name_conflict"], a: invalidInA, message: "Another agent has this name." },

@@ -33,6 +33,17 @@ export class ApiError extends Error {
   }
 }
 
+/** Returns the headers of a 429: the limit that was reached, that nothing of it is left, and after how many seconds something is again. */
+export function limitHeaders(limit: number, resetSeconds: number): Readonly<Record<string, string>> {
+  const seconds = String(resetSeconds);
+  return {
+    "Retry-After": seconds,
+    "RateLimit-Limit": String(limit),
+    "RateLimit-Remaining": "0",
+    "RateLimit-Reset": seconds,
+  };
+}
+
 /** A broken field rule, 400 `validation_failed` (A: `invalid_request`), naming the field. */
 export function invalid(path: string, message: string): ApiError {
   return invalidAll([{ path, message }]);

@@ -68,7 +68,7 @@ function upstreamIds(ctx: Ctx, row: ProviderRow): Promise<string[]> {
 
 async function inSlot<T>(slots: SharedSlots, { tenantId }: ProviderRow, read: () => Promise<T>): Promise<T> {
   const release = await slots.take(tenantId, AbortSignal.timeout(listWaitMs)).catch(() => {
-    throw tooMany("The tenant has too many lists of models read at once.");
+    throw tooMany("The tenant has too many lists of models read at once.", listsPerTenantMax);
   });
   return read().finally(release);
 }

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Component, example, shownAs } from "../kernel/http/component.ts";
+import { Component, example, shownAs, withHints } from "../kernel/http/component.ts";
 import { MomentText } from "../kernel/http/date-time.ts";
 import {
   BoundedJson,
@@ -63,19 +63,34 @@ const turnFields = {
   responseFormat: Type.Optional(ResponseFormatField),
 };
 
+/** What `useChat` sends by itself. */
+const wholeTranscript = {
+  messages:
+    "send the newest one as `message`, because the session has those before it; POST /v1/agents/:agentId/generate takes `messages`",
+};
+
 /** The number of a version that an agent can be pinned to. */
 export const VersionNumber = Type.Integer({ minimum: 1, maximum: 2_147_483_647 });
 
 /** The body that creates a session with its first turn: `POST /v1/agents/:agentId/sessions`. */
-export const TurnCreate = Component("TurnCreate", { ...turnFields, version: Type.Optional(VersionNumber) });
+export const TurnCreate = withHints(
+  Component("TurnCreate", { ...turnFields, version: Type.Optional(VersionNumber) }),
+  wholeTranscript,
+);
 /** The body that resumes a session; a version is fixed at creation. */
-export const TurnResume = Component("TurnResume", {
-  ...turnFields,
-  message: Type.Optional(example(SessionMessage, question)),
-  onBusy: Type.Optional(Type.Union([Type.Literal("reject"), Type.Literal("enqueue"), Type.Literal("interrupt")])),
-});
+export const TurnResume = withHints(
+  Component("TurnResume", {
+    ...turnFields,
+    message: Type.Optional(example(SessionMessage, question)),
+    onBusy: Type.Optional(Type.Union([Type.Literal("reject"), Type.Literal("enqueue"), Type.Literal("interrupt")])),
+  }),
+  wholeTranscript,
+);
 /** The fields both bodies have, and what a session that is busy does with the turn. */
 export type TurnBody = Static<typeof TurnResume>;
+
+/** The body that runs a turn again; it may be left out. */
+export const TurnRetry = Component("TurnRetry", { stream: Type.Optional(Type.Boolean()) });
 
 /** The body of a cancellation; it may be left out. */
 export const TurnCancel = Component("TurnCancel", {

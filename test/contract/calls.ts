@@ -66,6 +66,11 @@ const sessions: Record<string, Caller> = {
     return {};
   },
   "GET /v1/turns/:turnId": async (s) => ({ params: { turnId: await s.turnOf(await s.theWaiting()) } }),
+  "GET /v1/turns/:turnId/input": async (s) => ({ params: { turnId: await s.turnOf(await s.theWaiting()) } }),
+  "POST /v1/turns/:turnId/retry": async (s) => ({
+    params: { turnId: await s.failedTurnOf(await s.newSession()) },
+    body: { stream: false },
+  }),
   "POST /v1/turns/cancel": async (s) => ({ body: { sessionId: (await s.newWaiting()).sessionId, userId: "" } }),
   [`GET ${session}/messages`]: ofSession,
   [`GET ${session}`]: async (s) => ({ params: { ...(await s.newRunning()) } }),

@@ -14,7 +14,8 @@ const create = "POST /v1/agents/:agentId/sessions";
 const resume = "POST /v1/agents/:agentId/sessions/:sessionId";
 const generate = "POST /v1/agents/:agentId/generate";
 const respond = "POST /v1/responses";
-const doors = [create, resume, generate, respond];
+const retry = "POST /v1/turns/:turnId/retry";
+const doors = [create, resume, generate, respond, retry];
 
 interface Door {
   readonly agentId: string;
@@ -29,6 +30,10 @@ async function turn(s: Scene, form: Form, op: string, at: Door, fields: TurnFiel
     const pinned = version === undefined ? {} : { previous_response_id: await responseOf(s, at) };
     const body = { model: agentId, input: text, ...(userId === undefined ? {} : { user: userId }), ...pinned };
     return send(s.t, op, form, { body });
+  }
+  if (op === retry) {
+    const turnId = await s.failedTurnOf(at, userMessage(text));
+    return send(s.t, op, form, { params: { turnId }, body: { stream: false } });
   }
   const said = op === generate ? { messages: [userMessage(text)] } : { message: userMessage(text) };
   return send(s.t, op, form, { params: { agentId, sessionId }, body: { ...said, stream: false, ...fields } });
@@ -91,7 +96,7 @@ function pinned(
     async meet(s, form, op) {
       const at = await firstVersion(s);
       await move(s, at);
-      return turn(s, form, op, at, op === resume ? {} : { version: 1 });
+      return turn(s, form, op, at, op === resume || op === retry ? {} : { version: 1 });
     },
   };
 }
@@ -142,7 +147,7 @@ export const turnCauses: readonly Cause[] = [
   atDoors("402 usage_credit_required", (s) => s.setTenant({ usage_credit: 0 })),
   atDoors("409 agent_disabled | 409 AGENT_DISABLED", (s, { agentId }) => s.parley.agents.disable(agentId)),
   {
-    ops: [create, resume, generate],
+    ops: [create, resume, generate, retry],
     row: "409 turn_limit_reached",
     async meet(s, form, op) {
       const at = await door(s, {}, { tools: ["write_todos"], turnLimits: { maxModelCalls: 1 } });
@@ -167,11 +172,11 @@ export const turnCauses: readonly Cause[] = [
     put(s, agentId, { tools: [], sandboxId: null }, "a"),
   ),
   {
-    ops: [create, resume, generate],
+    ops: [create, resume, generate, retry],
     row: "502 provider_error",
-    meet: async (s, form, op) => turn(s, form, op, await s.theSession(), {}, "[[sim: fail=401]]"),
+    meet: async (s, form, op) => turn(s, form, op, await s.newSession(), {}, "[[sim: fail=401]]"),
   },
-  { ops: [create, resume], row: "409 turn_canceled", meet: canceled },
+  { ops: [create, resume, retry], row: "409 turn_canceled", meet: canceled },
   {
     ops: [respond],
     row: "404 not_found",
@@ -224,6 +229,22 @@ export const turnCauses: readonly Cause[] = [
     ops: [create, generate],
     row: "404 agent_version_not_found | 404 AGENT_VERSION_NOT_FOUND",
     meet: async (s, form, op) => turn(s, form, op, await s.theSession(), { version: 99 }),
+  },
+  { ops: [retry], row: busy, meet: async (s, form, op) => turn(s, form, op, await s.newRunning()) },
+  {
+    ops: [retry],
+    row: "409 turn_not_failed",
+    meet: async (s, form, op) =>
+      send(s.t, op, form, { params: { turnId: await s.turnOf(await s.newSession()) }, body: {} }),
+  },
+  {
+    ops: [retry],
+    row: "404 message_not_found | 404 not_found",
+    async meet(s, form, op) {
+      const turnId = await s.failedTurnOf(await s.newSession());
+      await s.sql`update turns set trigger = 'regenerate-message', input = null, keep_seq = 0 where id = ${turnId}`;
+      return send(s.t, op, form, { params: { turnId }, body: {} });
+    },
   },
   { ops: [resume], row: busy, meet: async (s, form, op) => turn(s, form, op, await busyAt(s)) },
   {

@@ -14,7 +14,7 @@ const ofRunners: readonly RegExp[] = [
   /^(?:POST|PATCH|DELETE) \/v1\/agents\/:agentId\/sessions(?:\/:sessionId(?:\/cancel|\/fork)?)?$/,
   /^POST \/v1\/agents\/:agentId\/generate$/,
   /^POST \S+\/tool-calls\/:toolCallId$/,
-  /^POST \/v1\/turns\/cancel$/,
+  /^POST \/v1\/turns\/(?:cancel|:turnId\/retry)$/,
   /^(?:POST|DELETE) \/v1\/responses(?:\/|$)/,
   /^POST \/v1\/tasks\/:taskId\/runs(?:\/:runId\/cancel)?$/,
   /^(?:POST|DELETE) \/v1\/client-tokens(?:\/|$)/,

@@ -143,6 +143,16 @@ export class Scene {
     return turn?.id;
   };
 
+  /** Makes the last turn of a session that has ended one that failed, asked with this message; what it said stays. */
+  failedTurnOf = async ({ sessionId }: SessionIds, message: object = userMessage("hi")): Promise<string> => {
+    const error = { code: "provider_error", message: "The model provider failed." };
+    const [turn] = await this.sql`
+      update turns set status = 'failed', error = ${JSON.stringify(error)}::text::json, input = ${JSON.stringify(message)}::text::json
+      where id = (select id from turns where session_id = ${sessionId} and finished_at is not null order by accepted_at desc limit 1)
+      returning id`;
+    return turn?.id;
+  };
+
   cancel = ({ agentId, sessionId }: SessionIds) => this.parley.sessions.cancel(agentId, sessionId);
 
   thePrompt = () => this.once("prompt", () => this.newPrompt());

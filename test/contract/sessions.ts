@@ -136,6 +136,23 @@ export const sessions: readonly Contract[] = [
     errors: [],
   },
   {
+    op: "GET /v1/turns/:turnId/input",
+    client: true,
+    success: [200],
+    shape: "TurnInput",
+    ids: { turnId: ["turn", "404 not_found"] },
+    errors: [],
+  },
+  {
+    op: "POST /v1/turns/:turnId/retry",
+    success: [200],
+    shape: "Turn",
+    ids: { turnId: ["turn", "404 not_found"] },
+    body: "json",
+    key: "turn",
+    errors: [...gates, canceled, busy, "409 turn_not_failed", "404 message_not_found | 404 not_found"],
+  },
+  {
     op: "POST /v1/turns/cancel",
     success: [202],
     shape: "Canceled",

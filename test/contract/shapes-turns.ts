@@ -49,6 +49,7 @@ export const turnShapes: Readonly<Record<string, Fields>> = {
     ...{ providerId: "prv_", model: "text", status: "int?", at: "time" },
     ...{ "code?": "text?", "message?": "text", "requestId?": "text?" },
   },
+  TurnInput: { "message?": "object", "messages?": "[object]" },
   ToolLeftOut: { tool: "text", reason: "text" },
   TurnStep: {
     index: "int",

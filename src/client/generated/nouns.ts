@@ -116,8 +116,10 @@ import type {
   TurnCanceled,
   TurnCreate,
   TurnDetails,
+  TurnInput,
   TurnPage,
   TurnResume,
+  TurnRetry,
   TurnSummary,
   TurnsCancel,
   UIMessage,
@@ -417,6 +419,18 @@ class TurnsClient {
     this.#transport = transport;
   }
 
+  /** Run a failed or canceled turn of a session again: `POST /v1/turns/{turnId}/retry`. */
+  retry(turnId: string, body: TurnRetry & { stream: false }, options?: CallOptions): Promise<Turn>;
+  retry(
+    turnId: string,
+    body: TurnRetry & { stream?: true },
+    options?: CallOptions,
+  ): Promise<TurnStream<UIMessageChunk>>;
+  retry(turnId: string, body: TurnRetry, options?: CallOptions): Promise<Turn | TurnStream<UIMessageChunk>>;
+  retry(turnId: string, body: TurnRetry = {}, options: CallOptions = {}): Promise<Turn | TurnStream<UIMessageChunk>> {
+    return this.#transport.call("POST", path`/v1/turns/${turnId}/retry`, { body, ...options });
+  }
+
   /** List turns, newest first: `GET /v1/turns`. */
   list(
     query: {
@@ -461,6 +475,11 @@ class TurnsClient {
   /** Read a turn with its steps: `GET /v1/turns/{turnId}`. */
   get(turnId: string, options: CallOptions = {}): Promise<TurnDetails> {
     return this.#transport.call("GET", path`/v1/turns/${turnId}`, { ...options });
+  }
+
+  /** Read what a turn was asked: `GET /v1/turns/{turnId}/input`. */
+  getInput(turnId: string, options: CallOptions = {}): Promise<TurnInput> {
+    return this.#transport.call("GET", path`/v1/turns/${turnId}/input`, { ...options });
   }
 }
 

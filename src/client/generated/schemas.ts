@@ -1418,6 +1418,11 @@ export interface TurnFailureDetails {
   vendor: VendorFailure;
 }
 
+export interface TurnInput {
+  message?: UIMessage;
+  messages?: Array<UIMessage>;
+}
+
 export interface TurnLimits {
   maxModelCalls?: number;
   maxTokens?: number;
@@ -1440,6 +1445,10 @@ export interface TurnResume {
   metadata?: Record<string, unknown>;
   responseFormat?: ResponseFormat;
   onBusy?: "reject" | "enqueue" | "interrupt";
+}
+
+export interface TurnRetry {
+  stream?: boolean;
 }
 
 export interface TurnStep {

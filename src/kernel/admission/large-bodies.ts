@@ -20,6 +20,6 @@ export async function takeBodyPlace(request: Request, tenantId: string): Promise
   const size = announced === null && request.body !== null ? Number.POSITIVE_INFINITY : Number(announced ?? 0);
   if (size <= largeBodyBytes) return () => {};
   return places.take(tenantId, AbortSignal.timeout(databaseWaitMs)).catch(() => {
-    throw tooMany("The tenant sends too many large bodies at once.");
+    throw tooMany("The tenant sends too many large bodies at once.", largeBodiesMax);
   });
 }

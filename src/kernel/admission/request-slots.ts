@@ -117,7 +117,7 @@ export class RequestSlots {
     if (work !== null) work.tenantId = sender.id;
     const held = this.#held.get(request);
     if (held === undefined) return;
-    if (held.place === "refused") throw tooManyInFlight();
+    if (held.place === "refused") throw tooManyInFlight(this.#limits.requestsInFlightMax);
     if (held.credential !== null) this.#remember(held.credential, sender);
     if (held.sender === sender.id || held.place === "over") return;
     const counted = held.place === "taken";
@@ -157,7 +157,8 @@ export class RequestSlots {
     const held = this.#held.get(request);
     if (held === undefined || held.streamOf !== null) return;
     const open = this.#streams.get(tenantId) ?? 0;
-    if (open >= this.#limits.streamsOpenMax) throw tooMany("The tenant has too many open streams.");
+    if (open >= this.#limits.streamsOpenMax)
+      throw tooMany("The tenant has too many open streams.", this.#limits.streamsOpenMax);
     this.#streams.set(tenantId, open + 1);
     held.streamOf = tenantId;
   }
@@ -191,7 +192,7 @@ export class RequestSlots {
     const taken = this.#places.take(held.sender);
     const isTaken = taken === true || (await taken);
     held.place = isTaken ? "taken" : "refused";
-    if (!isTaken) throw tooManyInFlight();
+    if (!isTaken) throw tooManyInFlight(this.#limits.requestsInFlightMax);
   }
 
   #giveUp(held: Held, place: "none" | "over"): void {
@@ -210,8 +211,8 @@ export class RequestSlots {
   }
 }
 
-function tooManyInFlight(): ApiError {
-  return tooMany("Too many requests are in flight.");
+function tooManyInFlight(limit: number): ApiError {
+  return tooMany("Too many requests are in flight.", limit);
 }
 
 /** Who sends what, where the sender is not known: a browser's preflight has no credential; a new client token finds room beside a flood of invented keys. */

@@ -1,6 +1,6 @@
 import type { Tenant } from "../auth/tenant.ts";
 import type { AnySql, Sql } from "../database/client.ts";
-import { ApiError } from "../errors.ts";
+import { ApiError, limitHeaders } from "../errors.ts";
 import { idempotencyKeepHours } from "../limits.ts";
 
 /**
@@ -74,7 +74,7 @@ function storedTooMuch(storedMib: number, bytes: number): ApiError {
   return new ApiError("quota_exceeded", {
     message: `The tenant may store ${storedMib} MiB, and that would be more. Delete something, or ask the operator for more.`,
     details: { storedMib, storedBytes: bytes },
-    headers: { "Retry-After": String(retryAfterSeconds) },
+    headers: limitHeaders(storedMib, retryAfterSeconds),
   });
 }
 

@@ -1,4 +1,4 @@
-import { ApiError } from "../errors.ts";
+import { ApiError, limitHeaders } from "../errors.ts";
 import type { IdOf } from "../ids.ts";
 import type { Principal } from "./authenticator.ts";
 import type { RateLimiter } from "./rate-limit.ts";
@@ -20,7 +20,10 @@ export async function rateGate(
 ): Promise<void> {
   const retryAfterSeconds = await limiter.take(id, perSecond);
   if (retryAfterSeconds > 0) {
-    throw new ApiError("rate_limited", { headers: { "Retry-After": String(retryAfterSeconds) } });
+    throw new ApiError("rate_limited", {
+      message: `Too many requests: at most ${perSecond} a second.`,
+      headers: limitHeaders(perSecond, retryAfterSeconds),
+    });
   }
 }
 
@@ -35,8 +38,11 @@ export function turnGate(tenant: Tenant): void {
 }
 
 /** Returns the error 429 `quota_exceeded`, with the seconds until the next UTC day as `Retry-After`. */
-export function quotaExceeded(now: Date): ApiError {
+export function quotaExceeded(now: Date, turnsPerDay: number): ApiError {
   const midnight = Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate() + 1);
   const seconds = Math.max(1, Math.ceil((midnight - now.getTime()) / 1000));
-  return new ApiError("quota_exceeded", { headers: { "Retry-After": String(seconds) } });
+  return new ApiError("quota_exceeded", {
+    message: `The tenant's ${turnsPerDay} turns of this UTC day are used up.`,
+    headers: limitHeaders(turnsPerDay, seconds),
+  });
 }

@@ -25,3 +25,8 @@ export function example<T extends TSchema>(schema: T, value: unknown): T {
 export function shownAs<T extends TSchema>(schema: T, shown: TSchema): T {
   return { ...schema, shown };
 }
+
+/** An object whose refusal of unknown fields says, of fields that callers are known to send, what to send in their place. */
+export function withHints<T extends TSchema>(schema: T, unknownFields: Readonly<Record<string, string>>): T {
+  return { ...schema, unknownFields };
+}

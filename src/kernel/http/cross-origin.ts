@@ -22,6 +22,9 @@ const requestHeaders = [
 const responseHeaders = [
   "API-Form",
   "Location",
+  "RateLimit-Limit",
+  "RateLimit-Remaining",
+  "RateLimit-Reset",
   "Retry-After",
   "X-Request-Id",
   "X-Turn-Id",

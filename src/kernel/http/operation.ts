@@ -18,6 +18,7 @@ import { jsonBodyOf, nothing, pointingIn, readBody, type SentRequest } from "./c
 import type { ClientRequest, Narrowed } from "./client-reach.ts";
 import { askedForm, type FormChange, showIn } from "./form.ts";
 import { type IdempotencyKey, type KeptResponse, readIdempotencyKey } from "./idempotency.ts";
+import { namingMissing } from "./missing.ts";
 import { queryFields } from "./query-fields.ts";
 import { Reply } from "./reply.ts";
 import { rememberForm, rememberOutOfReach, rememberProtocol, requestIdOf } from "./request.ts";
@@ -186,8 +187,8 @@ export function operation<
     const release = spec.body === "raw" ? await takeBodyPlace(request, principal.tenant.id) : null;
     try {
       return await respondTo(principal, form, sent);
-    } catch (error) {
-      throw spec.invalidAs === undefined ? error : invalidAs(spec.invalidAs, error);
+    } catch (cause) {
+      throw errorOf(spec, cause);
     } finally {
       release?.();
     }
@@ -233,6 +234,12 @@ export function operation<
     if (spec.clientTokens === undefined) throw new ApiError("client_token_refused");
     return spec.clientTokens({ ...asked, client, tenantId: tenant.id, sql: ctx.sql });
   }
+}
+
+/** Returns an error as an operation spells it. */
+function errorOf(spec: Pick<AnyOperation, "id" | "params" | "invalidAs">, cause: unknown): unknown {
+  const error = namingMissing(spec, cause);
+  return spec.invalidAs === undefined ? error : invalidAs(spec.invalidAs, error);
 }
 
 /** Returns the bytes of a body; of a raw one that announces no length nobody knows, and of a tenant without a limit nobody asks. */

@@ -3,6 +3,9 @@ const headers = {
   Location: "The path of what was made; its last part is its id.",
   "X-Turn-Id": "The turn's id.",
   "Retry-After": "After how many seconds to ask again.",
+  "RateLimit-Limit": "The limit that was reached.",
+  "RateLimit-Remaining": "What is left of it.",
+  "RateLimit-Reset": "After how many seconds something is left again.",
 } as const;
 
 export type ResponseHeader = keyof typeof headers;
@@ -12,7 +15,7 @@ export function describeHeaders(names: readonly ResponseHeader[]): Record<string
   return Object.fromEntries(
     names.map((name) => [
       name,
-      { description: headers[name], schema: { type: name === "Retry-After" ? "integer" : "string" } },
+      { description: headers[name], schema: { type: name.startsWith("R") ? "integer" : "string" } },
     ]),
   );
 }

@@ -83,7 +83,7 @@ function compile(schema: TSchema): TypeCheck<TSchema> {
 function describe(error: ValueError): string {
   const { schema, type } = error;
   if (type === ValueErrorType.ObjectRequiredProperty) return "is required";
-  if (type === ValueErrorType.ObjectAdditionalProperties) return "is not a known field";
+  if (type === ValueErrorType.ObjectAdditionalProperties) return unknownField(error);
   if (typeof schema.errorMessage === "string") return schema.errorMessage;
   switch (type) {
     case ValueErrorType.StringMinLength:
@@ -109,6 +109,14 @@ function describe(error: ValueError): string {
     default:
       return `${error.message.charAt(0).toLowerCase()}${error.message.slice(1)}`;
   }
+}
+
+/** A schema's `unknownFields` says of a field that callers are known to send what to send in its place. */
+function unknownField({ schema, path }: ValueError): string {
+  const hints: Readonly<Record<string, string>> = schema.unknownFields ?? {};
+  const name = path.slice(path.lastIndexOf("/") + 1);
+  const hint = Object.hasOwn(hints, name) ? hints[name] : undefined;
+  return hint === undefined ? "is not a known field" : `is not a known field; ${hint}`;
 }
 
 function unionMessage(schema: TSchema): string {

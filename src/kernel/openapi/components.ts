@@ -6,7 +6,7 @@ import { exampleOf } from "./example.ts";
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** Our own words that only the checks or the examples read. */
-const ownWords = new Set(["bytesMax", "errorMessage", "example", "shown", "title"]);
+const ownWords = new Set(["bytesMax", "errorMessage", "example", "shown", "title", "unknownFields"]);
 /** Words that hold one schema, a list of schemas, or schemas by name. */
 const schemaWords = new Set(["items", "additionalProperties", "contentSchema", "not"]);
 const listWords = new Set(["anyOf", "allOf", "oneOf"]);

@@ -90,11 +90,17 @@ export function describeErrors(spec: AnyOperation, method: string, components: C
         (code) => !(code.endsWith("(form A)") && codes.has(code.replace(" (form A)", ""))),
       );
       const content = { "application/json": { schema, example: error } };
-      const told = status === 429 || status === 503 ? { headers: describeHeaders(["Retry-After"]) } : {};
+      const told =
+        status === 429 || status === 503
+          ? { headers: describeHeaders(status === 429 ? limitNames : ["Retry-After"]) }
+          : {};
       return [String(status), { description: shown.join(", "), ...told, content }];
     }),
   );
 }
+
+/** The headers of a 429. */
+const limitNames = ["Retry-After", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"] as const;
 
 function exampleError(code: string, cause: ErrorCause): object {
   return { error: { code, message: defaultMessage(cause), requestId: exampleRequestId } };

@@ -9,6 +9,7 @@ import type { IdOf } from "../../kernel/ids.ts";
 import { lineTurnsMax } from "../../kernel/limits.ts";
 import { announceCancel, type CanceledTurn, cancelActive } from "../cancel/cancel.ts";
 import { shownOfQueued } from "../end/progress.ts";
+import { sessionBusy } from "../state/busy.ts";
 import { ringLine } from "../state/line.ts";
 import { type AcceptedTurn, acceptedOf } from "./accepted.ts";
 import { andHasPlace, tooManyTurns } from "./queued-turns.ts";
@@ -102,6 +103,15 @@ async function takePlace(inner: Tx, turn: LineTurn): Promise<void> {
     for no key update`;
   if (session === undefined) throw new ApiError("not_found");
   if (session.isLate) throw unavailable();
-  if (!session.hasPlace) throw tooManyTurns();
-  if (session.line >= lineTurnsMax) throw new ApiError("session_busy");
+  if (!session.hasPlace) throw tooManyTurns(turn.queuedTurnsMax);
+  if (session.line >= lineTurnsMax) throw await lineFull(inner, turn.sessionId as string);
+}
+
+/** Returns the error 409 `session_busy` of a line that takes no more turns. */
+async function lineFull(inner: Tx, sessionId: string): Promise<ApiError> {
+  const { details } = await sessionBusy(inner, sessionId);
+  return new ApiError("session_busy", {
+    message: `${lineTurnsMax} turns wait in the line of this session, as many as may.`,
+    details: { ...details, waitsFor: "line" },
+  });
 }

@@ -3,7 +3,7 @@ import { SharedSlots } from "../../kernel/async/shared-slots.ts";
 import type { Tenant } from "../../kernel/auth/tenant.ts";
 import type { AnySql, Sql, Tx } from "../../kernel/database/client.ts";
 import { unavailable } from "../../kernel/database/failure.ts";
-import { ApiError } from "../../kernel/errors.ts";
+import { ApiError, limitHeaders } from "../../kernel/errors.ts";
 import { databaseWaitMs, queuedTurnsDefault } from "../../kernel/limits.ts";
 
 /**
@@ -80,7 +80,7 @@ export async function lockQueueOf(inner: Tx, tenantId: string): Promise<void> {
 /** Throws 429 `too_many_turns` while it is known that the tenant has reached the limit which every tenant has. */
 export function refuseWhileFull(sql: Sql, { id, queuedTurns }: Tenant): void {
   const until = fullUntilMs.get(sql)?.get(id);
-  if (until !== undefined && queuedTurns === queuedTurnsDefault && Date.now() < until) throw tooManyTurns();
+  if (until !== undefined && queuedTurns === queuedTurnsDefault && Date.now() < until) throw tooManyTurns(queuedTurns);
 }
 
 /** Notes that a tenant has reached its limit, where that is the one which every tenant has. */
@@ -96,6 +96,10 @@ function remember(sql: Sql, tenantId: string): void {
 }
 
 /** Returns the error 429 `too_many_turns`. */
-export function tooManyTurns(): ApiError {
-  return new ApiError("too_many_turns", { headers: { "Retry-After": String(retryAfterSeconds) } });
+export function tooManyTurns(queuedTurnsMax: number | null): ApiError {
+  const limit = queuedTurnsMax ?? queuedTurnsDefault;
+  return new ApiError("too_many_turns", {
+    message: `Too many turns of the tenant wait to run: at most ${limit}.`,
+    headers: limitHeaders(limit, retryAfterSeconds),
+  });
 }

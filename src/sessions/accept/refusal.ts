@@ -18,10 +18,10 @@ export type AcceptWord = "accepted" | "locked" | "key" | RefusalWord;
 const agentFault = (fault: RunnableFault) => new ApiError(fault);
 
 /** The error of each word. */
-const errors: Readonly<Record<RefusalWord, () => ApiError>> = {
+const errors: Readonly<Record<RefusalWord, (limit: QueueLimit) => ApiError>> = {
   busy: () => new ApiError("session_busy"),
   line: () => new ApiError("session_busy"),
-  full: tooManyTurns,
+  full: ({ queuedTurnsMax }) => tooManyTurns(queuedTurnsMax),
   late: unavailable,
   gone: () => new ApiError("not_found"),
   twice: () => invalid("/message/id", "is the id of a message that the session has already"),
@@ -42,5 +42,5 @@ export function refuseBy(sql: Sql, principal: Principal, limit: QueueLimit, word
   // In a transaction, which waits for the lock: so no caller is told this.
   if (word === "locked") throw unavailable();
   if (word === "full") noteFull(sql, limit);
-  throw errors[word]();
+  throw errors[word](limit);
 }

@@ -13,6 +13,7 @@ import { currentTraceparent } from "../../kernel/telemetry/trace.ts";
 import { merchantGuard } from "../../merchant/guard.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 import type { TurnBody } from "../schema.ts";
+import { withBusyTurn } from "../state/busy.ts";
 import type { CallerOptions } from "../state/caller-options.ts";
 import { findSession } from "../state/store.ts";
 import { type AcceptedTurn, logAccepted } from "./accepted.ts";
@@ -63,7 +64,13 @@ export async function acceptTurn(ctx: Ctx, asked: TurnRequest): Promise<Accepted
   if (needsReads) requireProof(principal);
   const joined = needsReads && key !== null ? await joinByKey(ctx, key) : null;
   if (joined !== null) return logAccepted(ctx, request, joined, "a repeated request joined its turn");
-  return acceptOnce(ctx, request, () => acceptUnlessBusy(ctx, request));
+  return acceptOnce(ctx, request, async () => {
+    try {
+      return await acceptUnlessBusy(ctx, request);
+    } catch (error) {
+      throw await withBusyTurn(ctx.sql, request.sessionId, error);
+    }
+  });
 }
 
 /** Returns whether a turn may wait in the line of its session. */

@@ -127,5 +127,5 @@ export async function countTowardsQuota(inner: Tx, tenantId: string, quota: numb
     select ${tenantId}, (now() at time zone 'UTC')::date, 1 where ${quota} > 0
     on conflict (tenant_id, day) do update set turns = q.turns + 1 where q.turns < ${quota}
     returning turns`;
-  if (rows.length === 0) throw quotaExceeded(new Date());
+  if (rows.length === 0) throw quotaExceeded(new Date(), quota);
 }

@@ -4,6 +4,7 @@ import { tx } from "../../kernel/database/transaction.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import { previewOf } from "../../messages/text.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
+import { sessionBusy } from "../state/busy.ts";
 import { sessionBytes } from "../state/session-bytes.ts";
 import { deleteSession } from "../state/store.ts";
 import { turnLogsOf } from "./rows.ts";
@@ -49,7 +50,7 @@ export async function deleteTurn(inner: Tx, turn: SessionTurn): Promise<void> {
   if (!session.hasMore) return deleteSession(inner, tenantId, agentId, sessionId, false);
   const { count } = await inner`
     delete from turns where id = ${turnId} and session_id = ${sessionId} and status in ('succeeded', 'failed', 'canceled')`;
-  if (count === 0) throw new ApiError("session_busy");
+  if (count === 0) throw await sessionBusy(inner, sessionId);
   await eraseFrom(inner, [sessionId], turnId);
   await inner`delete from approvals where session_id = ${sessionId} and turn_id = ${turnId}`;
   await inner`delete from client_calls where session_id = ${sessionId} and turn_id = ${turnId}`;

@@ -16,6 +16,7 @@ import type { IdOf } from "../../kernel/ids.ts";
 import type { CallResult } from "../../messages/tool-calls.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 import type { TurnBody } from "../schema.ts";
+import { sessionBusy } from "../state/busy.ts";
 import type { CallerOptions } from "../state/caller-options.ts";
 import { decideMove, settleMove } from "../state/continuation.ts";
 import { findSession } from "../state/store.ts";
@@ -115,7 +116,7 @@ export async function settlePause(ctx: Ctx, request: PauseRequest): Promise<Sett
       if (known !== null) return repeated(inner, known.turnId);
     }
     const pause = await waitingPause(inner, sessionId);
-    if (pause === null) throw new ApiError("session_busy");
+    if (pause === null) throw await sessionBusy(inner, sessionId);
     await keepOptions(inner, request, pause);
     await settleSaid(inner, request, pause);
     if (key !== null) await keepContinuation(inner, key, pause.continuationId);
@@ -163,7 +164,7 @@ async function settleSaid(inner: Tx, request: PauseRequest, pause: Pause): Promi
   const calls = await inner<ClientCallRow[]>`
     select /* call.pending */ * from client_calls where continuation_id = ${continuationId} and status = 'pending' order by id`;
   const { decided, results } = request.read(pause, { approvals, calls });
-  if (decided.length + results.length === 0) throw new ApiError("session_busy");
+  if (decided.length + results.length === 0) throw await sessionBusy(inner, request.sessionId);
   if (decided.length > 0) requireAbility(principal.client, "approvals");
   if (results.length > 0) requireAbility(principal.client, "clientTools");
   const decisions: ApprovalRow[] = [];

@@ -8,10 +8,11 @@ import { readLimit } from "../../kernel/http/page.ts";
 import { Id } from "../../kernel/ids.ts";
 import { endTurnsOf } from "../cancel/end-all.ts";
 import { TurnListFields, TurnsCancel } from "../schema.ts";
+import { readAsked } from "../state/asked.ts";
 import { listTurns } from "../state/turn-list.ts";
 import { readTurn } from "../state/turn-view.ts";
 import { listOfOwnTurns, ownTurn } from "./client-reach.ts";
-import { CancelResponse, TurnDetailsResponse, TurnListResponse } from "./responses.ts";
+import { CancelResponse, TurnDetailsResponse, TurnInputResponse, TurnListResponse } from "./responses.ts";
 
 /** A request ends turns for this long; the reaper ends what is left then. */
 const endingMsMax = 5_000;
@@ -65,6 +66,12 @@ export function allTurnsRoutes(ctx: Ctx) {
         },
       }),
     )
+    .use(oneTurnRoutes(ctx));
+}
+
+/** What is read of one turn. */
+function oneTurnRoutes(ctx: Ctx) {
+  return new Elysia()
     .get(
       "/:turnId",
       operation(ctx, {
@@ -80,6 +87,22 @@ export function allTurnsRoutes(ctx: Ctx) {
         clientTokens: ownTurn,
         handle: ({ principal, sql, tenantId, params }) =>
           readTurn(sql, tenantId, params.turnId, { hidesWords: principal.client !== null }),
+      }),
+    )
+    .get(
+      "/:turnId/input",
+      operation(ctx, {
+        id: "turns.getInput",
+        role: "reader",
+        summary: "Read what a turn was asked",
+        description:
+          "The user's message, or all messages of a stateless generation as long as they are kept; also of a turn that failed or was canceled.",
+        params: pathIds({ turnId: Id("turn") }),
+        success: 200,
+        response: TurnInputResponse,
+        errors: ["not_found"],
+        clientTokens: ownTurn,
+        handle: ({ sql, tenantId, params }) => readAsked(sql, tenantId, params.turnId),
       }),
     );
 }

@@ -12,6 +12,7 @@ import { type StreamContext, streamTurnLog } from "../follow/respond.ts";
 import { withoutContent } from "../follow/whole.ts";
 import { decideApproval, listApprovals } from "../pause/approvals.ts";
 import { approvalReasonCharactersMax, sessionPath } from "../schema.ts";
+import { sessionBusy } from "../state/busy.ts";
 import { findSession } from "../state/store.ts";
 import { logKeyOf, logStates, messageAtPause } from "../state/turn-log.ts";
 import { ofOwnSession, ofOwnSessionWith } from "./client-reach.ts";
@@ -86,7 +87,7 @@ export function approvalRoutes(streams: StreamContext) {
           const [owner] = await sql`
             select /* continuation.exists */ 1 from continuations where id = ${params.continuationId} and session_id = ${params.sessionId}`;
           if (log === undefined || owner === undefined) throw new ApiError("not_found");
-          if (log.status === "waiting") throw new ApiError("session_busy");
+          if (log.status === "waiting") throw await sessionBusy(sql, params.sessionId);
           const { turnId, assistantMessageId } = log;
           // Whoever follows a continuation by its id has the message up to the pause: a stored answer goes on from there.
           const paused = await messageAtPause(sql, turnId, log.id);

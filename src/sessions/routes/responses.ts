@@ -146,6 +146,12 @@ export const TurnDetailsResponse = Component("TurnDetails", {
   toolsLeftOut: Type.Array(ToolLeftOutResponse),
 });
 
+export const TurnInputResponse = Component("TurnInput", {
+  message: Type.Optional(Message),
+  // Of a stateless generation.
+  messages: Type.Optional(Type.Array(Message)),
+});
+
 export const MessageResponse = Component("Turn", {
   message: Message,
   // Why the model ended its answer; `length` and `content-filter` say that it is not whole.

@@ -17,7 +17,7 @@ import { listOfOwnSessions, ofOwnSession } from "./client-reach.ts";
 import { forkRoutes } from "./fork-routes.ts";
 import { LatestSessionListResponse, MessageListResponse, SessionListResponse } from "./responses.ts";
 import { oneSessionRoutes } from "./session-routes.ts";
-import { acceptRoutes, generateRoutes, runningTurnRoutes } from "./turn-routes.ts";
+import { acceptRoutes, generateRoutes, retryRoutes, runningTurnRoutes } from "./turn-routes.ts";
 
 const DeleteQuery = Closed({ deleteArtifacts: Flag });
 const agentPath = pathIds({ agentId: Id("agent") });
@@ -29,6 +29,7 @@ export function sessionRoutes(streams: StreamContext) {
     .use(acceptRoutes(streams))
     .use(generateRoutes(streams))
     .use(runningTurnRoutes(streams))
+    .use(retryRoutes(streams))
     .use(approvalRoutes(streams))
     .use(clientCallRoutes(streams))
     .use(oneSessionRoutes(ctx))

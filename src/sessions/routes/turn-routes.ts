@@ -7,6 +7,7 @@ import { Id } from "../../kernel/ids.ts";
 import { MessageStream } from "../../messages/schema.ts";
 import { acceptErrors } from "../accept/errors.ts";
 import { acceptGeneration, checkGenerateMessages } from "../accept/generate.ts";
+import { retryTurn } from "../accept/retry.ts";
 import { acceptRole } from "../accept/role.ts";
 import { acceptTurn } from "../accept/turn.ts";
 import { cancelInSession } from "../cancel/cancel.ts";
@@ -14,21 +15,15 @@ import { joinTurn } from "../follow/join.ts";
 import { respondWithTurn, type StreamContext } from "../follow/respond.ts";
 import { respondWithPause } from "../follow/respond-pause.ts";
 import { isSettling, settleByMessage } from "../pause/settle.ts";
-import { Generate, sessionPath, type TurnBody, TurnCancel, TurnCreate, TurnResume } from "../schema.ts";
+import { Generate, sessionPath, type TurnBody, TurnCancel, TurnCreate, TurnResume, TurnRetry } from "../schema.ts";
 import { newSessionOfOwn, ofOwnSession, turnOfOwn } from "./client-reach.ts";
 import { CancelResponse, MessageResponse, PauseResponse } from "./responses.ts";
 
 const agentPath = pathIds({ agentId: Id("agent") });
 const sessionParams = pathIds(sessionPath);
 /** Errors of accepting a turn here, and of waiting for its answer. */
-const turnErrors = [
-  ...acceptErrors,
-  "prompt_variable_missing",
-  "prompt_variable_unknown",
-  "provider_error",
-  "turn_canceled",
-  "turn_limit_reached",
-] as const;
+const againErrors = [...acceptErrors, "provider_error", "turn_canceled", "turn_limit_reached"] as const;
+const turnErrors = [...againErrors, "prompt_variable_missing", "prompt_variable_unknown"] as const;
 
 /** What is the same for all operations that accept a turn. */
 const turnRules = {
@@ -99,6 +94,30 @@ export function acceptRoutes(streams: StreamContext) {
         },
       }),
     );
+}
+
+/** The operation that runs a turn again. */
+export function retryRoutes(streams: StreamContext) {
+  const { ctx } = streams;
+  return new Elysia({ prefix: "/v1/turns" }).post(
+    "/:turnId/retry",
+    operation(ctx, {
+      id: "turns.retry",
+      ...turnRules,
+      summary: "Run a failed or canceled turn of a session again",
+      description:
+        "It is a new turn of the session, with the same message, schema and user; what was kept of the one before stays before it. A turn of a chat or a task is answered here only.",
+      params: pathIds({ turnId: Id("turn") }),
+      body: TurnRetry,
+      success: 200,
+      errors: [...againErrors, "message_not_found", "session_busy", "turn_not_failed"],
+      handle: async ({ principal, tenantId, form, params, body, request, requestId }) => {
+        const key = readIdempotencyKey(request, tenantId, form, body);
+        const turn = await retryTurn(ctx, { principal, turnId: params.turnId, requestId, key });
+        return respondWithTurn(streams, turn, { status: 200, stream: body.stream ?? true, location: null, request });
+      },
+    }),
+  );
 }
 
 /** Returns what a request for a further turn of a session says of the turn. */

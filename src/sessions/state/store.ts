@@ -6,6 +6,7 @@ import { ApiError } from "../../kernel/errors.ts";
 import { type Page, readTimeCursor, timePage } from "../../kernel/http/page.ts";
 import { addJob } from "../../kernel/queue/add-job.ts";
 import { deleteArtifacts } from "../../workspaces/artifacts.ts";
+import { sessionBusy } from "./busy.ts";
 
 /** A session as lists show it. */
 export interface SessionSummary {
@@ -183,7 +184,7 @@ export function deleteSession(
     if (session === undefined) throw new ApiError("not_found");
     const [active] =
       await inner`select /* session.is_busy */ 1 from turns where session_id = ${sessionId} and status in ('queued', 'running', 'waiting')`;
-    if (active !== undefined || session.line > 0) throw new ApiError("session_busy");
+    if (active !== undefined || session.line > 0) throw await sessionBusy(inner, sessionId);
     await inner`update /* session.delete */ sessions set deleted_at = now() where id = ${sessionId}`;
     await addJob(inner, "session.purge", { sessionId, tenantId });
     if (withArtifacts) await deleteArtifacts(inner, sessionId);

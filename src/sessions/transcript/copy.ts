@@ -69,7 +69,7 @@ class TranscriptChanged extends Error {
 export async function withCopy<T>(sql: Sql, source: CopySource, use: (copy: TranscriptCopy) => Promise<T>): Promise<T> {
   await requireRoomFor(sql, source);
   const release = await places.take(source.tenant.id, AbortSignal.timeout(databaseWaitMs)).catch(() => {
-    throw tooMany("The tenant copies too many sessions at once.");
+    throw tooMany("The tenant copies too many sessions at once.", copiesPerTenantMax);
   });
   try {
     for (let tries = 1; ; tries++) {

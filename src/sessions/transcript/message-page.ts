@@ -51,7 +51,7 @@ export async function respondPage(
   const small = await read(false);
   if (small !== null) return jsonResponse(Buffer.concat(piecesOf(small, more)));
   const release = await largePages.take(tenantId, AbortSignal.timeout(databaseWaitMs)).catch(() => {
-    throw tooMany("The tenant reads too many large pages of messages at once.");
+    throw tooMany("The tenant reads too many large pages of messages at once.", largePagesPerTenantMax);
   });
   try {
     const page = await read(true);
