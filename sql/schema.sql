@@ -812,10 +812,13 @@ CREATE TABLE turns (
   cost_pico bigint,
   cost_complete boolean DEFAULT true NOT NULL,
   CONSTRAINT turns_pkey PRIMARY KEY (id),
+  CONSTRAINT turns_cache_write_tokens_check CHECK (cache_write_tokens >= 0),
+  CONSTRAINT turns_cached_input_tokens_check CHECK (cached_input_tokens >= 0),
   CONSTRAINT turns_cancel_keep_check CHECK (cancel_keep = ANY (ARRAY['nothing'::text, 'partial'::text])),
   CONSTRAINT turns_input_tokens_check CHECK (input_tokens >= 0),
   CONSTRAINT turns_kind_check CHECK (kind = ANY (ARRAY['session'::text, 'generate'::text, 'task'::text, 'chat'::text])),
   CONSTRAINT turns_output_tokens_check CHECK (output_tokens >= 0),
+  CONSTRAINT turns_reasoning_tokens_check CHECK (reasoning_tokens >= 0),
   CONSTRAINT turns_status_check CHECK (status = ANY (ARRAY['enqueued'::text, 'queued'::text, 'running'::text, 'waiting'::text, 'succeeded'::text, 'failed'::text, 'canceled'::text]))
 ) WITH (fillfactor=50);
 CREATE INDEX turns_accepted ON turns USING btree (tenant_id, accepted_at);
@@ -858,8 +861,11 @@ CREATE TABLE usage (
   cost_pico numeric,
   cost_complete boolean DEFAULT false NOT NULL,
   CONSTRAINT usage_pkey PRIMARY KEY (turn_id, place),
+  CONSTRAINT usage_cache_write_tokens_check CHECK (cache_write_tokens >= 0),
+  CONSTRAINT usage_cached_input_tokens_check CHECK (cached_input_tokens >= 0),
   CONSTRAINT usage_input_tokens_check CHECK (input_tokens >= 0),
-  CONSTRAINT usage_output_tokens_check CHECK (output_tokens >= 0)
+  CONSTRAINT usage_output_tokens_check CHECK (output_tokens >= 0),
+  CONSTRAINT usage_reasoning_tokens_check CHECK (reasoning_tokens >= 0)
 );
 CREATE INDEX usage_agents ON usage USING btree (tenant_id, agent_id, day) WHERE summed AND user_summed AND session_summed;
 CREATE INDEX usage_days ON usage USING btree (tenant_id, day) WHERE summed AND user_summed AND session_summed;
@@ -892,8 +898,11 @@ CREATE TABLE usage_sums (
   reasoning_tokens bigint DEFAULT 0 NOT NULL,
   cost_pico numeric,
   cost_complete boolean DEFAULT false NOT NULL,
+  CONSTRAINT usage_sums_cache_write_tokens_check CHECK (cache_write_tokens >= 0),
+  CONSTRAINT usage_sums_cached_input_tokens_check CHECK (cached_input_tokens >= 0),
   CONSTRAINT usage_sums_input_tokens_check CHECK (input_tokens >= 0),
-  CONSTRAINT usage_sums_output_tokens_check CHECK (output_tokens >= 0)
+  CONSTRAINT usage_sums_output_tokens_check CHECK (output_tokens >= 0),
+  CONSTRAINT usage_sums_reasoning_tokens_check CHECK (reasoning_tokens >= 0)
 );
 CREATE UNIQUE INDEX usage_sums_key ON usage_sums USING btree (tenant_id, day, agent_id, COALESCE(provider, ''::text), COALESCE(model, ''::text));
 
@@ -913,8 +922,11 @@ CREATE TABLE usage_user_sums (
   reasoning_tokens bigint DEFAULT 0 NOT NULL,
   cost_pico numeric,
   cost_complete boolean DEFAULT false NOT NULL,
+  CONSTRAINT usage_user_sums_cache_write_tokens_check CHECK (cache_write_tokens >= 0),
+  CONSTRAINT usage_user_sums_cached_input_tokens_check CHECK (cached_input_tokens >= 0),
   CONSTRAINT usage_user_sums_input_tokens_check CHECK (input_tokens >= 0),
-  CONSTRAINT usage_user_sums_output_tokens_check CHECK (output_tokens >= 0)
+  CONSTRAINT usage_user_sums_output_tokens_check CHECK (output_tokens >= 0),
+  CONSTRAINT usage_user_sums_reasoning_tokens_check CHECK (reasoning_tokens >= 0)
 );
 CREATE UNIQUE INDEX usage_user_sums_key ON usage_user_sums USING btree (tenant_id, day, user_id, agent_id, COALESCE(provider, ''::text), COALESCE(model, ''::text));
 
