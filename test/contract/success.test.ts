@@ -74,7 +74,7 @@ function expectShape(shape: string | null, form: Form, response: ApiResponse): v
 
 /** Operations on turns, which leave no audit event. */
 const ofTurns =
-  /\/sessions(\/:sessionId(\/cancel|\/tool-calls\/:toolCallId)?)?$|\/responses(\/:responseId\/cancel)?$|\/generate$|\/v1\/turns\/cancel$|\/runs(\/:runId\/cancel)?$/;
+  /\/sessions(\/:sessionId(\/cancel|\/tool-calls\/:toolCallId)?)?$|\/responses(\/:responseId\/cancel)?$|\/generate$|\/v1\/turns\/(cancel|:turnId\/retry)$|\/runs(\/:runId\/cancel)?$/;
 
 /** Expects what the operation left in the audit events under its request: one for each that changes something. */
 async function expectAudited(op: string, { headers, body }: ApiResponse): Promise<void> {
