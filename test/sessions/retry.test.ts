@@ -97,7 +97,8 @@ describe("a turn that is run again", () => {
     const { turnId, sessionId } = await play(t, agent, null, { message: script("fail=400") });
     const hanging = script('text="one two" hangAfterChunks=1');
     await h.sql`update turns set input = ${JSON.stringify(hanging)}::text::json where id = ${turnId}`;
-    const tries = Array.from({ length: 10 }, () => retry(turnId));
+    let answered = 0;
+    const tries = Array.from({ length: 10 }, () => retry(turnId).finally(() => void answered++));
     const running = await eventually(async () => {
       const [row] = await h.sql`select id from turns where session_id = ${sessionId} and status = 'running'`;
       return row?.id as string | undefined;
@@ -105,6 +106,8 @@ describe("a turn that is run again", () => {
     const first = await Promise.race(tries);
     expect(first.status).toBe(409);
     expect(first.body.error).toMatchObject({ code: "session_busy", details: { turnId: running, waitsFor: "model" } });
+    // Canceled sooner, a later one would find the session free and run.
+    await eventually(async () => answered === 9);
     await t.call("POST", sessionPath(agent, sessionId, "/cancel"));
     const codes = (await Promise.all(tries)).map(({ body }) => body.error?.code).sort();
     expect(codes).toEqual([...Array.from({ length: 9 }, () => "session_busy"), "turn_canceled"]);
