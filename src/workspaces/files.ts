@@ -59,17 +59,33 @@ export async function writeWorkspaceFiles(
     const limit = `${fileBytesMax / 1024 / 1024} MiB`;
     throw new ApiError("payload_too_large", { message: `${tooLarge.path} is larger than ${limit}.` });
   }
-  const write = ({ path, content, executable }: FileWrite) => inner`
-    insert into workspace_files (workspace_id, path, content, size, executable, session_id)
-    values (${workspaceId}, ${path}, ${content}, ${content.byteLength}, ${executable ?? false}, ${sessionId})
-    on conflict (workspace_id, path) do update set content = excluded.content, size = excluded.size,
-      executable = ${executable ?? inner`workspace_files.executable`}, session_id = excluded.session_id,
-      revision = nextval('workspace_file_revisions'), updated_at = clock_timestamp()`;
-  for (const batch of batchesOf(writes, (file) => file.content.byteLength)) await Promise.all(batch.map(write));
+  for (const batch of batchesOf(writes, (file) => file.content.byteLength))
+    await writeBatch(inner, workspaceId, sessionId, batch);
   const paths = writes.map(({ path }) => path);
   await checkPlaces(inner, workspaceId, paths);
   await inner`delete from workspace_folders where workspace_id = ${workspaceId} and path = any(${paths})`;
   await checkLimits(inner, workspaceId);
+}
+
+/** Writes a batch in one statement: a statement each took 9,000 small files beyond the time that a transaction has. */
+async function writeBatch(
+  inner: Tx,
+  workspaceId: string,
+  sessionId: string | null,
+  batch: readonly FileWrite[],
+): Promise<void> {
+  const contents = batch.map(({ content }) =>
+    Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString("hex"),
+  );
+  await inner`
+    insert into workspace_files (workspace_id, path, content, size, executable, session_id)
+    select ${workspaceId}, w.path, decode(w.content, 'hex'), length(w.content) / 2, coalesce(w.executable::boolean, was.executable, false), ${sessionId}
+    from unnest(${batch.map(({ path }) => path)}::text[], ${contents}::text[], ${batch.map(({ executable }) => executable?.toString() ?? null)}::text[])
+      as w (path, content, executable)
+    left join workspace_files was on was.workspace_id = ${workspaceId} and was.path = w.path
+    on conflict (workspace_id, path) do update set content = excluded.content, size = excluded.size,
+      executable = excluded.executable, session_id = excluded.session_id,
+      revision = nextval('workspace_file_revisions'), updated_at = clock_timestamp()`;
 }
 
 /** Splits files into batches: one batch at a time is in memory and on its way to or from the database. */
