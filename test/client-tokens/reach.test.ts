@@ -60,6 +60,7 @@ describe("of all operations, a client token", () => {
       "toolCalls.list",
       "toolCalls.settle",
       "turns.get",
+      "turns.getInput",
       "turns.list",
     ]);
     const others = all.filter(({ takesToken }) => !takesToken);

@@ -57,6 +57,7 @@ for (const kind of kinds) {
         userId: "",
         metadata: {},
         status: "ready",
+        runtime: "simulated",
         createdAt: expect.stringMatching(timestamp),
         updatedAt: made.body.createdAt,
       });
