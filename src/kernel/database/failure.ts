@@ -26,6 +26,10 @@ const connectionCodes = new Set([
   "ENOENT",
   "ConnectionRefused",
   "ConnectionClosed",
+  // What writing to a socket that has just closed is called.
+  "ERR_SOCKET_CLOSED",
+  "ERR_STREAM_DESTROYED",
+  "ERR_STREAM_WRITE_AFTER_END",
 ]);
 
 function codeOf(error: unknown): string {
