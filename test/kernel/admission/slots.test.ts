@@ -23,7 +23,10 @@ const reasonOf = (work: Promise<unknown> | (() => unknown)) =>
     () => null,
     (error) => [error.reason, error.headers],
   );
-const tooMany = ["rate_limited", { "Retry-After": "1" }];
+const tooMany = (limit: number) => [
+  "rate_limited",
+  { "Retry-After": "1", "RateLimit-Limit": String(limit), "RateLimit-Remaining": "0", "RateLimit-Reset": "1" },
+];
 
 describe("the requests in flight of one sender", () => {
   test("are 64; one more waits for a second at most, others do not", async () => {
@@ -33,12 +36,12 @@ describe("the requests in flight of one sender", () => {
     for (let taken = 0; taken < requestsInFlightMax; taken += 1) open.push(await requestOf(slots, flood));
     const refused = reasonOf(requestOf(slots, flood));
     slots.leave(await requestOf(slots, other));
-    expect(await refused).toEqual(tooMany);
+    expect(await refused).toEqual(tooMany(requestsInFlightMax));
     const waits = requestOf(slots, flood);
     slots.leave(open[0] as Request);
     slots.leave(open[0] as Request);
     expect(slots.tenantOf(await waits)).toBe(flood.id);
-    expect(await reasonOf(requestOf(slots, flood))).toEqual(tooMany);
+    expect(await reasonOf(requestOf(slots, flood))).toEqual(tooMany(requestsInFlightMax));
   });
 
   test("of unknown credentials are 64 together, and take nothing from a tenant whose credential is known", async () => {
@@ -48,7 +51,7 @@ describe("the requests in flight of one sender", () => {
     const stranger = (n: number) =>
       new Request("http://parley.test/v1/agents", { headers: { authorization: `Bearer ${n}` } });
     for (let n = 0; n < requestsInFlightMax; n += 1) await slots.begin(stranger(n));
-    expect(await reasonOf(slots.begin(stranger(-1)))).toEqual(tooMany);
+    expect(await reasonOf(slots.begin(stranger(-1)))).toEqual(tooMany(requestsInFlightMax));
     expect(slots.tenantOf(await requestOf(slots, known))).toBe(known.id);
     // A page's preflight has no credential, and finds room beside them.
     const preflight = new Request("http://parley.test/v1/agents", { method: "OPTIONS" });
@@ -79,7 +82,7 @@ test(`a tenant has ${streamsOpenMax} streams open`, async () => {
     open.push(request);
   }
   const last = await requestOf(slots, tenant);
-  expect(await reasonOf(() => slots.openStream(last, tenant.id))).toEqual(tooMany);
+  expect(await reasonOf(() => slots.openStream(last, tenant.id))).toEqual(tooMany(streamsOpenMax));
   slots.endStream(open[0] as Request);
   slots.endStream(open[0] as Request);
   slots.openStream(last, tenant.id);
