@@ -38,15 +38,24 @@ async function holds(inner: Tx, sessionId: string | null, messageId: string): Pr
 }
 
 /**
- * Locks a session that is to take a turn. Throws 409 `session_busy` while a turn of it is
- * unfinished, because that may still change the transcript.
+ * Locks a session that is to take a turn. Throws 404 where the agent has no such session, before anything of its transcript
+ * is read; 409 `session_busy` while a turn of it is unfinished, because that may still change the transcript.
  */
-export async function lockIdle(inner: Tx, sessionId: string | null): Promise<void> {
+export async function lockIdle(
+  inner: Tx,
+  {
+    tenantId,
+    agentId,
+    sessionId,
+  }: { readonly tenantId: string; readonly agentId: string; readonly sessionId: string | null },
+): Promise<void> {
   const [session] = await inner<{ line: number }[]>`
-    select /* session.lock */ line from sessions where id = ${sessionId} and deleted_at is null for no key update`;
+    select /* session.lock */ line from sessions
+    where id = ${sessionId} and tenant_id = ${tenantId} and agent_id = ${agentId} and deleted_at is null for no key update`;
+  if (session === undefined) throw new ApiError("not_found");
   const [active] = await inner`
     select /* session.is_busy */ 1 from turns where session_id = ${sessionId} and status in ('queued', 'running', 'waiting')`;
-  if (active !== undefined || (session?.line ?? 0) > 0) throw new ApiError("session_busy");
+  if (active !== undefined || session.line > 0) throw new ApiError("session_busy");
 }
 
 /** Returns the message that is named; else the last answer, or the last question where nobody has answered it. */

@@ -60,7 +60,7 @@ function isOneStatement(
 
 /** Returns a regeneration with the place that it keeps; one of a message that the transcript does not hold is a turn like any other. */
 async function withKeepSeq(inner: Tx, turn: NewTurn, body: TurnBody): Promise<NewTurn> {
-  await lockIdle(inner, turn.sessionId);
+  await lockIdle(inner, turn);
   const keepSeq = await findKeepSeq(inner, turn, body);
   if (keepSeq !== null) return { ...turn, keepSeq };
   return { ...turn, trigger: "submit-message", input: body.message as UiMessage };
