@@ -340,7 +340,10 @@ async function expectMissing(tenant: TestTenant, taskId: string, runId: string):
         method,
         at,
         404,
-        { code: "not_found", message: "There is no such resource." },
+        {
+          code: "not_found",
+          message: at.includes(runId) ? "There is no such run of this task." : "There is no such task.",
+        },
       ]);
     }
   }
