@@ -100,7 +100,7 @@ export class Judge {
   /** What all tables hold, as rows and a sum over them; but for a key's last use, which is noted beside the requests. */
   async #contents(): Promise<string> {
     const parts = this.#tables.map((name) => {
-      const row = name === "api_keys" ? "(to_jsonb(t) - 'last_used_at')" : "t";
+      const row = name === "public.api_keys" ? "(to_jsonb(t) - 'last_used_at')" : "t";
       return `select '${name}' as name, count(*) as rows, coalesce(sum(hashtextextended(${row}::text, 0)), 0) as sum from ${name} t`;
     });
     return JSON.stringify(await this.#sql.unsafe(parts.join(" union all ")));
