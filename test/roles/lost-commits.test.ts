@@ -15,7 +15,10 @@ describe.skipIf(sharedRedisUrl === null || !replicationInstalled)("a fail-over t
     await migrate(pair.url, createLogger("silent"));
     await using installation = await startInstallation({ databaseUrl: pair.url });
     await using model = holdModel(installation.model);
-    const c = await installation.client((await installation.serve()).url, model.url);
+    let asked = 0;
+    // The run again shows nothing before somebody has joined it, however long that takes.
+    await using again = holdModel(model, () => ++asked > 1);
+    const c = await installation.client((await installation.serve()).url, again.url);
     const turn = await c.turn(`again ${heldMark} [[sim: text="${words}" chunks=40 delayMs=100]]`);
     const standbyHasIt = async () => {
       const { openDatabase } = await import("../../src/kernel/database/client.ts");
@@ -46,9 +49,10 @@ describe.skipIf(sharedRedisUrl === null || !replicationInstalled)("a fail-over t
     // Its row is as it was before the worker had it, and the relay has all that the lost run said, with an end.
     await isClaimed(installation, turn.turnId);
     const joined = await c.join(turn.sessionId);
-    await eventually(() => joined.stream.types.includes("text-delta"), 60_000);
     const [row] = await installation.sql<{ status: string }[]>`select status from turns where id = ${turn.turnId}`;
     expect(row?.status).toBe("running");
+    again.release();
+    await eventually(() => joined.stream.types.includes("text-delta"), 60_000);
     await joined.stream.closed;
     expectWhole(joined, words);
     expect(joined.stream.types.filter((type) => type === "text-delta").length).toBeGreaterThan(5);
