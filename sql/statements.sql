@@ -957,7 +957,7 @@ with /* turn.cancel */ home as materialized (
   update turns set cancel_requested_at = coalesce(cancel_requested_at, now()),
   cancel_keep = case when cancel_requested_at is null then $4 else coalesce(cancel_keep, 'nothing') end
   where session_id = (select id from home) and status in ('queued', 'running', 'waiting')
-  returning id, status, attempt, continuation_id, cancel_keep
+  returning id, status, attempt
 )
 select home.visible, asked.*, case when status = 'running' then pg_notify($5, asked.id)::text end as announced
 from home left join asked on true;
@@ -972,7 +972,7 @@ with /* turn.cancel */ home as materialized (
   update turns set cancel_requested_at = coalesce(cancel_requested_at, now()),
   cancel_keep = case when cancel_requested_at is null then $2 else coalesce(cancel_keep, 'nothing') end
   where session_id = (select id from home) and status in ('enqueued', 'queued', 'running', 'waiting') and id = $3
-  returning id, status, attempt, continuation_id, cancel_keep
+  returning id, status, attempt
 )
 select home.visible, asked.*, case when status = 'running' then pg_notify($4, asked.id)::text end as announced
 from home left join asked on true;

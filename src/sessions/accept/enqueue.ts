@@ -1,7 +1,7 @@
 import type { Principal } from "../../kernel/auth/authenticator.ts";
 import type { Ctx } from "../../kernel/context.ts";
 import { byKeyOnly } from "../../kernel/database/by-key-only.ts";
-import type { AnySql, Tx } from "../../kernel/database/client.ts";
+import type { Tx } from "../../kernel/database/client.ts";
 import { unavailable, violatedConstraint } from "../../kernel/database/failure.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import { keepTurnsSql } from "../../kernel/http/idempotency.ts";
@@ -21,14 +21,6 @@ export type OnBusy = "reject" | "enqueue" | "interrupt";
 
 /** A turn of an existing session. */
 export type LineTurn = NewTurn & { readonly sessionId: IdOf<"session"> };
-
-/** Returns whether a turn of the session is unfinished, or waits in its line. */
-export async function isBusy(sql: AnySql, sessionId: string): Promise<boolean> {
-  const [busy] = await sql`
-    select /* session.is_busy */ 1 from turns where session_id = ${sessionId} and status in ('queued', 'running', 'waiting')
-    union all select 1 from sessions where id = ${sessionId} and line > 0 limit 1`;
-  return busy !== undefined;
-}
 
 /**
  * Writes a turn into the line of its session: `enqueue` at its end, `interrupt` at its

@@ -1,6 +1,7 @@
 import type { Tx } from "../../kernel/database/client.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import type { TurnBody } from "../schema.ts";
+import { isBusy } from "../state/busy.ts";
 
 interface Place {
   seq: number;
@@ -49,13 +50,11 @@ export async function lockIdle(
     sessionId,
   }: { readonly tenantId: string; readonly agentId: string; readonly sessionId: string | null },
 ): Promise<void> {
-  const [session] = await inner<{ line: number }[]>`
-    select /* session.lock */ line from sessions
+  const [session] = await inner`
+    select /* session.lock */ 1 from sessions
     where id = ${sessionId} and tenant_id = ${tenantId} and agent_id = ${agentId} and deleted_at is null for no key update`;
-  if (session === undefined) throw new ApiError("not_found");
-  const [active] = await inner`
-    select /* session.is_busy */ 1 from turns where session_id = ${sessionId} and status in ('queued', 'running', 'waiting')`;
-  if (active !== undefined || session.line > 0) throw new ApiError("session_busy");
+  if (session === undefined || sessionId === null) throw new ApiError("not_found");
+  if (await isBusy(inner, sessionId)) throw new ApiError("session_busy");
 }
 
 /** Returns the message that is named; else the last answer, or the last question where nobody has answered it. */

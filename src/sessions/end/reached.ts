@@ -112,7 +112,7 @@ export async function readStored(sql: AnySql, turnId: string): Promise<StoredTur
 
 /**
  * Returns what a turn has reached by these chunks, since it began or last stopped to ask; by those of its
- * completed steps (`savedOf`) where no others are known.
+ * completed steps (`readCheckpoints`) where no others are known.
  */
 export async function reachedByChunks(turn: StoredTurn, chunks: readonly UIMessageChunk[]): Promise<Reached> {
   const { assistantMessageId, extended, before, mayHaveRun } = turn;

@@ -8,6 +8,14 @@ interface BusyTurn {
   readonly waitsFor: "model" | "approval" | "tool" | "line";
 }
 
+/** Returns whether a turn of the session is unfinished, or waits in its line. */
+export async function isBusy(sql: AnySql, sessionId: string): Promise<boolean> {
+  const [busy] = await sql`
+    select /* session.is_busy */ 1 from turns where session_id = ${sessionId} and status in ('queued', 'running', 'waiting')
+    union all select 1 from sessions where id = ${sessionId} and line > 0 limit 1`;
+  return busy !== undefined;
+}
+
 /** Returns the error 409 `session_busy` with the turn that the session waits for; without details where that has ended meanwhile. */
 export async function sessionBusy(sql: AnySql, sessionId: string): Promise<ApiError> {
   const [details] = await sql<BusyTurn[]>`

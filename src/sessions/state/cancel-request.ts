@@ -18,9 +18,6 @@ export interface StoppingTurn {
   readonly id: IdOf<"turn">;
   readonly status: "enqueued" | "queued" | "running" | "waiting";
   readonly attempt: number;
-  readonly continuationId: IdOf<"continuation"> | null;
-  /** What the first who asked wants to keep. */
-  readonly cancelKeep: CancelKeep;
 }
 
 /** What a cancelled turn leaves in the transcript: `nothing`, or `partial`, the question with what was answered so far. */
@@ -74,7 +71,7 @@ async function askOnce(inner: Tx, target: CancelTarget, keep: CancelKeep): Promi
       update turns set cancel_requested_at = coalesce(cancel_requested_at, now()),
         cancel_keep = case when cancel_requested_at is null then ${keep} else coalesce(cancel_keep, 'nothing') end
       where session_id = (select id from home) and ${isUnfinished}
-      returning id, status, attempt, continuation_id, cancel_keep
+      returning id, status, attempt
     )
     select home.visible, asked.*, case when status = 'running' then pg_notify(${cancelChannel}, asked.id)::text end as announced
     from home left join asked on true`;
@@ -125,7 +122,7 @@ export async function requestCancelOfMany(
       ${waits ? sql`order by id` : sql``} limit ${limit} for no key update ${waits ? sql`` : sql`skip locked`}
     ), asked as (
       update turns t set cancel_requested_at = now() from found where t.id = found.id
-      returning t.id, t.status, t.attempt, t.continuation_id, 'nothing' as cancel_keep
+      returning t.id, t.status, t.attempt
     )
     select asked.*, case when status = 'running' then pg_notify(${channel}, id)::text end as announced from asked`;
 }

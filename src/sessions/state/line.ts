@@ -102,9 +102,9 @@ export async function requestCancelOfLine(
         cancel_keep = case when cancel_requested_at is null then ${keep} else coalesce(cancel_keep, 'nothing') end
       where id in (
         select id from turns where session_id = ${sessionId} and status = 'enqueued' order by line_place limit ${limit}::int)
-      returning id, status, attempt, continuation_id, cancel_keep, line_place
+      returning id, status, attempt, line_place
     )
-    select id, status, attempt, continuation_id, cancel_keep from asked order by line_place`;
+    select id, status, attempt from asked order by line_place`;
 }
 
 /** Adds the job that starts the first of a line, now or at a later time. */

@@ -18,8 +18,6 @@ export const beatMs = 1_000;
 export const silenceMs = 15_000;
 /** The size limit of one frame: the contents of a whole workspace, and a list of it. */
 export const remoteFrameBytesMax = 160 * 1024 * 1024;
-/** Contents go in frames of about this size. */
-export const contentsBytesMax = 8 * 1024 * 1024;
 
 export interface RunMessage {
   readonly type: "run";
