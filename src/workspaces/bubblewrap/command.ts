@@ -141,12 +141,13 @@ class RunningCommand {
     await this.#writePart(Buffer.concat(removes.flatMap((name) => [Buffer.from("./"), name, Buffer.from([0])])));
     const batches: StoredFile[][] = batchesOf(writes, ({ size }) => size);
     if (folders.length > 0) await this.#writePart(await archiveOf([], folders));
-    const fetchBatch = (batch: StoredFile[] | undefined) => fetch((batch ?? []).map(({ path }) => path));
-    let next = fetchBatch(batches[0]);
+    const fetchBatch = (batch: readonly StoredFile[]) => fetch(batch.map(({ path }) => path));
+    let next: ReturnType<typeof fetch> | undefined;
     for (const [index, batch] of batches.entries()) {
-      const contents = await next;
-      next = index + 1 < batches.length ? fetchBatch(batches[index + 1]) : next;
-      next.catch(() => {});
+      const contents = await (next ?? fetchBatch(batch));
+      const following = batches[index + 1];
+      next = following && fetchBatch(following);
+      next?.catch(() => {});
       const files = batch.flatMap((file, place) => {
         const content = contents[place];
         return content === null || content === undefined ? [] : [{ ...file, content }];

@@ -1,5 +1,6 @@
 import { fileBytesMax, workspaceFilesMax } from "../limits.ts";
 import { pathProblem } from "../path-rules.ts";
+import { foldersOf } from "../paths.ts";
 import type { StoredFile } from "../runtime.ts";
 
 /** What one place of a folder was when it was last looked at. */
@@ -155,13 +156,7 @@ export function renewalOf(
   { files, folders }: { readonly files: readonly StoredFile[]; readonly folders: readonly string[] },
 ): Renewal {
   const wanted = new Map(files.map((file) => [file.path, file]));
-  const wantedFolders = new Set(folders);
-  for (const { path } of files) {
-    for (let at = path.indexOf("/"); at > 0; at = path.indexOf("/", at + 1)) wantedFolders.add(path.slice(0, at));
-  }
-  for (const path of folders) {
-    for (let at = path.indexOf("/"); at > 0; at = path.indexOf("/", at + 1)) wantedFolders.add(path.slice(0, at));
-  }
+  const wantedFolders = new Set([...folders, ...[...wanted.keys(), ...folders].flatMap(foldersOf)]);
   const removes: Uint8Array[] = scan.misfits.map(({ name }) => name);
   for (const [path, { kind }] of scan.entries) {
     const stays = kind === "folder" ? wantedFolders.has(path) : kind === "file" && wanted.has(path);

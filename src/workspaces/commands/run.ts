@@ -87,8 +87,10 @@ async function attempt(
   };
   try {
     const { before, result } = await runtime.inPlace(tenantId, signal, async () => {
-      await requireWorkspace(sql, tenantId, workspaceId);
-      const before = await readSnapshot(sql, workspaceId);
+      const [, before] = await Promise.all([
+        requireWorkspace(sql, tenantId, workspaceId),
+        readSnapshot(sql, workspaceId),
+      ]);
       const request = { tenantId, workspaceId, ...command, ...before };
       return { before, result: await runtime.run(request, { fetch, signal }) };
     });
