@@ -89,3 +89,10 @@ export function required(values: Values, name: string): string {
 export function list<T>(values: Values, columns: Columns<T>, things: readonly T[]): string {
   return values.json === true ? `${JSON.stringify(things)}\n` : table(columns, things);
 }
+
+/** Returns the number of `--limit`, which is left out for `fallback`. Throws `UsageError`. */
+export function readRowLimit({ limit }: Values, fallback: number, max: number): number {
+  const number = limit === undefined ? fallback : /^\d{1,6}$/.test(String(limit)) ? Number(limit) : 0;
+  if (number < 1 || number > max) throw new UsageError(`--limit must be a whole number from 1 to ${max}.`);
+  return number;
+}

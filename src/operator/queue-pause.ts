@@ -1,10 +1,10 @@
 import { pauseTurns } from "../installation/actions.ts";
 import { commandOperator } from "../installation/operator-audit.ts";
 import { listRunningTurns, type RunningTurnRow } from "../installation/running-turns.ts";
-import { type IdOf, isId } from "../kernel/ids.ts";
 import { type Backlog, readBacklog } from "../kernel/queue/backlog.ts";
 import { listPauses, type QueuePause } from "../kernel/queue/pauses.ts";
-import { type Command, UsageError, type Values } from "./command.ts";
+import { type Command, list, readRowLimit, type Values } from "./command.ts";
+import { noTenant, readTenant } from "./tenant-words.ts";
 import { type Columns, table } from "./text-table.ts";
 
 /** Running turns that one command shows where `--limit` says nothing, and at most. */
@@ -13,13 +13,13 @@ const limitMax = 1_000;
 
 /** Returns the commands `queue pause` and `queue resume`. */
 export function readPause(values: Values, wanted: "pause" | "resume"): Command {
-  const tenantId = readTenant(values);
+  const tenantId = values.tenant === undefined ? null : readTenant(values);
   return async (sql) => {
     const changed = await pauseTurns(sql, commandOperator(), tenantId, wanted);
     const whose = tenantId === null ? "any tenant" : tenantId;
     if (!changed && tenantId !== null) {
       const [known] = await sql`select 1 from tenants where id = ${tenantId} and deleted_at is null`;
-      if (known === undefined) throw new UsageError(`There is no tenant ${tenantId}.`);
+      if (known === undefined) throw noTenant(tenantId);
     }
     if (wanted === "pause")
       return `Workers begin no turns of ${whose}${changed ? " from now on; what runs goes on" : ", as before"}.\n`;
@@ -42,21 +42,9 @@ export function readStatus(values: Values): Command {
 
 /** Returns the command `queue running`. */
 export function readRunning(values: Values): Command {
-  const tenantId = readTenant(values);
-  const { limit } = values;
-  const number = limit === undefined ? limitDefault : /^\d{1,6}$/.test(String(limit)) ? Number(limit) : 0;
-  if (number < 1 || number > limitMax) throw new UsageError(`--limit must be a whole number from 1 to ${limitMax}.`);
-  return async (sql) => {
-    const turns = await listRunningTurns(sql, { tenantId, limit: number });
-    return values.json === true ? `${JSON.stringify(turns)}\n` : table(runningColumns, turns);
-  };
-}
-
-function readTenant({ tenant }: Values): IdOf<"tenant"> | null {
-  if (tenant === undefined) return null;
-  if (typeof tenant !== "string" || !isId("tenant", tenant))
-    throw new UsageError("--tenant must have the shape ten_….");
-  return tenant;
+  const tenantId = values.tenant === undefined ? null : readTenant(values);
+  const limit = readRowLimit(values, limitDefault, limitMax);
+  return async (sql) => list(values, runningColumns, await listRunningTurns(sql, { tenantId, limit }));
 }
 
 const backlogColumns: Columns<Backlog> = [

@@ -10,6 +10,7 @@ import {
   chooseVerb,
   jsonOption,
   list,
+  readRowLimit,
   required,
   UsageError,
   type Values,
@@ -156,10 +157,9 @@ const endings: Record<Exclude<Discarded, DiscardRefusal>, string> = {
   alone: "discarded. (Workers add a new job for a chat or a billing connection that still has something to send.)",
 };
 
-function readDead({ task, limit }: Values): { task: string | null; limit: number } {
-  const number = limit === undefined ? limitDefault : /^\d{1,6}$/.test(String(limit)) ? Number(limit) : 0;
-  if (number < 1 || number > limitMax) throw new UsageError(`--limit must be a whole number from 1 to ${limitMax}.`);
-  return { task: typeof task === "string" ? task : null, limit: number };
+function readDead(values: Values): { task: string | null; limit: number } {
+  const { task } = values;
+  return { task: typeof task === "string" ? task : null, limit: readRowLimit(values, limitDefault, limitMax) };
 }
 
 function readJob(values: Values): string {
