@@ -1,4 +1,12 @@
-import { APICallError, DownloadError, InvalidResponseDataError, RetryError } from "ai";
+import {
+  APICallError,
+  DownloadError,
+  InvalidPromptError,
+  InvalidResponseDataError,
+  LoadAPIKeyError,
+  RetryError,
+  UnsupportedFunctionalityError,
+} from "ai";
 import { isUnchecked } from "../kernel/json-schema.ts";
 import { findBoundsError } from "../providers/bounds-error.ts";
 import { EndedWrongError } from "./ended-wrong.ts";
@@ -23,6 +31,13 @@ export function describeModelError(error: unknown): string {
 }
 
 const brokenOff = "The model provider's answer broke off.";
+
+const failuresOfPrompt = [DownloadError, InvalidPromptError, LoadAPIKeyError, UnsupportedFunctionalityError];
+
+/** Returns whether a call failed by what is asked, before anything was sent: another model would not answer that either. */
+export function failsBeforeSending(error: unknown): boolean {
+  return failuresOfPrompt.some((kind) => kind.isInstance(error));
+}
 
 /** Returns the failed request in an error, or null; the gateway's client wraps it. */
 export function findCallError(error: unknown): APICallError | null {

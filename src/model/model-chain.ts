@@ -1,16 +1,7 @@
-import {
-  APICallError,
-  DownloadError,
-  InvalidPromptError,
-  type LanguageModel,
-  LoadAPIKeyError,
-  type ModelMessage,
-  NoOutputGeneratedError,
-  RetryError,
-  UnsupportedFunctionalityError,
-} from "ai";
+import { APICallError, type LanguageModel, type ModelMessage, NoOutputGeneratedError, RetryError } from "ai";
 import { ToolError } from "../tools/error.ts";
 import { promptBytes } from "./call-meter.ts";
+import { failsBeforeSending } from "./describe-error.ts";
 import { EndedWrongError } from "./ended-wrong.ts";
 import { callModel } from "./model-call.ts";
 import type { ModelCallRequest } from "./model-call-request.ts";
@@ -173,13 +164,10 @@ function gives(part: CallPart): boolean {
   }
 }
 
-/** Failures of what is asked, which another model would not answer either. */
-const failuresOfPrompt = [DownloadError, InvalidPromptError, LoadAPIKeyError, UnsupportedFunctionalityError];
-
 /** Returns whether another model may answer where one failed like this: it was out of reach, silent or overloaded, and did not refuse what was asked. */
 function mayFallBack(failure: unknown): boolean {
   const cause = RetryError.isInstance(failure) ? failure.lastError : failure;
-  if (failuresOfPrompt.some((kind) => kind.isInstance(cause))) return false;
+  if (failsBeforeSending(cause)) return false;
   if (!APICallError.isInstance(cause) || cause.statusCode === undefined) return true;
   const { statusCode } = cause;
   // Below 400 its answer broke off before it gave anything.

@@ -1,7 +1,7 @@
-import { DownloadError, InvalidPromptError, LoadAPIKeyError, RetryError, UnsupportedFunctionalityError } from "ai";
+import { RetryError } from "ai";
 import { cleanText } from "../messages/text.ts";
 import { findBoundsError } from "../providers/bounds-error.ts";
-import { describeModelError, findCallError } from "./describe-error.ts";
+import { describeModelError, failsBeforeSending, findCallError } from "./describe-error.ts";
 import { withoutCredentials, withoutKey } from "./without-credentials.ts";
 
 /** A call of a model that failed, as it is noted where it failed. */
@@ -29,13 +29,10 @@ const requestIdUnitsMax = 200;
 /** What a vendor says is looked at up to here. */
 const wordsUnitsMax = 4_000;
 
-/** Failures before anything was sent. */
-const neverSent = [DownloadError, InvalidPromptError, LoadAPIKeyError, UnsupportedFunctionalityError];
-
 /** Returns what the vendor said of a failed call, without credentials; null where none was made. */
 export function vendorFailure({ error, headers }: FailedCall, apiKey: string): VendorFailure | null {
   const cause = RetryError.isInstance(error) ? error.lastError : error;
-  if (neverSent.some((kind) => kind.isInstance(cause))) return null;
+  if (failsBeforeSending(cause)) return null;
   const { said, status, named } = readFailure(cause, headers);
   const words = said?.message ?? "";
   const message = words.trim() === "" ? describeModelError(cause) : words;
