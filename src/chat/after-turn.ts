@@ -1,5 +1,4 @@
 import type { AnySql, Sql } from "../kernel/database/client.ts";
-import { tx } from "../kernel/database/transaction.ts";
 import { derivedId, type IdOf } from "../kernel/ids.ts";
 import { textsOf } from "../messages/text.ts";
 import type { UiMessage } from "../messages/ui-message.ts";
@@ -36,7 +35,7 @@ export async function tellChat(sql: Sql, { turnId, stopId }: { turnId: string; s
   const turn = await readStopped(sql, turnId);
   if (turn === null) return;
   const deliveries = stopId === turnId ? repliesOf(turn, stopId) : await asksOf(sql, turn, stopId);
-  await tx(sql, (inner) => insertDeliveries(inner, turn, deliveries));
+  await insertDeliveries(sql, turn, deliveries);
 }
 
 async function readStopped(sql: AnySql, turnId: string): Promise<StoppedTurn | null> {

@@ -178,25 +178,25 @@ export interface NewDelivery {
 
 /** Inserts what a turn has for its chat as pending deliveries, 1 µs apart, with the job that posts them. Those that are there already stay as they are. */
 export async function insertDeliveries(
-  inner: Tx,
+  sql: AnySql,
   thread: DeliveryThread,
   deliveries: readonly NewDelivery[],
 ): Promise<void> {
   if (deliveries.length === 0) return;
   const { threadId, connectionId, tenantId, credentialVersion, sessionId, messageId } = thread;
   const rows = deliveries.map(({ text, ...delivery }) => ({ ...delivery, parts: text === null ? null : [text] }));
-  await inner`
+  await sql`
     with inserted as (
       insert into chat_deliveries (id, tenant_id, connection_id, thread_id, kind, credential_version, session_id, message_id, approval_id,
         parts, upto_part, created_at)
       select d.id, ${tenantId}, ${connectionId}, ${threadId}, d.kind, ${credentialVersion}, ${sessionId}, ${messageId}, d."approvalId",
         d.parts, d."uptoPart", now() + (d.place - 1) * interval '1 microsecond'
-      from rows from (json_to_recordset(${json(inner, rows)}) as (id text, kind text, "approvalId" text, parts json, "uptoPart" int))
+      from rows from (json_to_recordset(${json(sql, rows)}) as (id text, kind text, "approvalId" text, parts json, "uptoPart" int))
         with ordinality as d (id, kind, "approvalId", parts, "uptoPart", place)
       on conflict (id) do nothing
       returning thread_id, tenant_id
     )
-    select (${addSendJobSql(inner, "chat.deliver")}).id from (select distinct thread_id, tenant_id from inserted) due`;
+    select (${addSendJobSql(sql, "chat.deliver")}).id from (select distinct thread_id, tenant_id from inserted) due`;
 }
 
 /** What a reply that no turn wrote belongs to. */
