@@ -95,6 +95,8 @@ export const recordedNameLengthMax = 256;
 export const recordedToolsMax = 1_000;
 /** A tenant has at most this many API keys where the operator set nothing else; the column `api_keys_max` of `tenants` begins with it. */
 export const apiKeysDefault = 5;
+/** For each slot of a worker that stays free, a tenant of weight 1 may hold this many (docs/workers.md, "Slots"). */
+export const heldPerFree = 4;
 /** This many turns of a tenant may be queued where the operator set nothing else; the column `queued_turns` of `tenants` begins with it. */
 export const queuedTurnsDefault = 10_000;
 /** This many turns of a session wait at once until the one before them has ended. */

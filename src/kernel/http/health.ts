@@ -24,7 +24,8 @@ export function healthRoutes(ctx: Ctx) {
   return new Elysia()
     .get("/healthz", () => Response.json({ status: "ok" }))
     .get("/readyz", async () => {
-      const checks = { database: await database.state(), relay: await relay.state() };
+      const [databaseState, relayState] = await Promise.all([database.state(), relay.state()]);
+      const checks = { database: databaseState, relay: relayState };
       const status = checks.database === "ok" && checks.relay === "ok" ? "ready" : "degraded";
       return Response.json({ status, checks }, { status: database.awayMs > readinessAwayMs ? 503 : 200 });
     });

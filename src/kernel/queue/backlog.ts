@@ -1,5 +1,5 @@
 import type { AnySql } from "../database/client.ts";
-import { workerDeadMs } from "../limits.ts";
+import { heldPerFree, workerDeadMs } from "../limits.ts";
 
 /** What waits for workers in the whole installation, and how many of them it would take (docs/watching.md). */
 export interface Backlog {
@@ -19,8 +19,6 @@ export interface Backlog {
 
 /** At most this many turns are counted of each status, the oldest. */
 const turnsMax = 20_000;
-/** A tenant that is alone takes at most this part of a worker's slots by a weight of 1 (docs/workers.md, "Slots"). */
-const heldPerFree = 4;
 
 /** The turns of a tenant. */
 export interface TenantDemand {

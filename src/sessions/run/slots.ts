@@ -1,3 +1,4 @@
+import { heldPerFree } from "../../kernel/limits.ts";
 import { nothingPaused, type Paused } from "../../kernel/queue/pauses.ts";
 
 /** Who asks for a slot: a tenant, and how much it counts beside others. */
@@ -7,8 +8,6 @@ export interface SlotClaimant {
   readonly weight: number;
 }
 
-/** For each slot that stays free, a tenant of weight 1 may hold this many. */
-const heldPerFree = 4;
 /** So many tenants that hold no slot get one beyond the others, when all of a worker's are taken. */
 const turnsBeyond = 4;
 /** What this many tenants took is remembered. */
