@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
+import { undecided } from "../harness/undecided.ts";
 import { type Entry, type History, type Message, nameOf, storedIn } from "./record.ts";
 import { type Place, Replay } from "./replay.ts";
 import type { Remains } from "./rows.ts";
@@ -51,28 +52,36 @@ function checkMessage(
   faults.push(...streaming.map((part) => `${turn.id}: a part is left open: ${JSON.stringify(part)}`));
   // A continuation extends the message that was sent; who joins it is shown all of it.
   if (turn.continuationId !== null && turn.status !== "succeeded") return faults;
+  // No chunk says what people decided: who joins a continuation as a whole reads the ends of its calls.
   const other = responses
     .get(turn.continuationId ?? turn.id)
-    ?.find(({ message }) => !isDeepStrictEqual(stored, message));
+    ?.find(({ message, streamed }) =>
+      streamed ? !isDeepStrictEqual(undecided(stored), undecided(message)) : !isDeepStrictEqual(stored, message),
+    );
   if (other !== undefined)
     faults.push(`${turn.id}: ${JSON.stringify(other)} was sent, and stored is ${JSON.stringify(stored)}`);
   return faults;
 }
 
+/** A whole message that a client was sent, as JSON or as a stream. */
+interface Sent {
+  readonly by: string;
+  readonly message: Message;
+  readonly streamed: boolean;
+}
+
 /** What clients were sent as the whole message of a turn, or of one of its continuations, by the id of that: as JSON, or by a stream that they saw from its start to its good end. */
-async function answersOf(
-  { entries }: History,
-  { turns }: Remains,
-): Promise<ReadonlyMap<string, { by: string; message: Message }[]>> {
+async function answersOf({ entries }: History, { turns }: Remains): Promise<ReadonlyMap<string, Sent[]>> {
   const lastLogs = new Map(turns.map(({ id, continuationId }) => [id, continuationId ?? id]));
-  const responses = new Map<string, { by: string; message: Message }[]>();
+  const responses = new Map<string, Sent[]>();
   for (const entry of entries) {
     // As JSON it is what a continuation made of the turn's message, and does not say which continuation.
     if (entry.kind === "round trip" && entry.reading === null) continue;
     const message = entry.body?.message ?? (await assembled(entry));
     const log = wholeLog(entry, lastLogs);
     if (message === null || message === undefined || log === null) continue;
-    responses.set(log, [...(responses.get(log) ?? []), { by: entry.id, message }]);
+    const streamed = entry.body?.message === undefined;
+    responses.set(log, [...(responses.get(log) ?? []), { by: entry.id, message, streamed }]);
   }
   return responses;
 }

@@ -264,6 +264,45 @@ describe("what the checker must see", () => {
     expect(await checkTranscripts(history, holding(answer("a-t1")))).toHaveLength(1);
   });
 
+  test("a denied call that who joined its continuation as a whole reads otherwise, but for the decision", async () => {
+    const sessions = [{ id: "s", agentId: "a", deleted: false, op: "s" }];
+    const call = { type: "tool-save", toolCallId: "c", input: {}, state: "output-denied" };
+    const decision = { id: "apr_1", approved: false, reason: "not now" };
+    const seen = reading({
+      ...{ "c1+3:0": { type: "start", messageId: "a-t1" } },
+      ...{ "c1+3:1": { type: "tool-input-available", toolCallId: "c", toolName: "save", input: {} } },
+      ...{ "c1+3:2": { type: "tool-approval-request", approvalId: "apr_1", toolCallId: "c" } },
+      ...{ "c1+3:3": { type: "tool-output-denied", toolCallId: "c" }, "c1+3:4": { type: "finish" } },
+    });
+    const holding = (stored: object) =>
+      remainsOf({
+        sessions,
+        turns: [turn("t1", { continuationId: "c1" })],
+        transcripts: new Map([["s", [user("u1"), answer("a-t1", stored)]]]),
+      });
+    const history = historyOf(
+      { op: "t1", message: user("u1") },
+      { kind: "join", turnId: "t1", reading: seen as never },
+    );
+    expect(await checkTranscripts(history, holding({ ...call, approval: decision }))).toEqual([]);
+    const other = [
+      { ...call, approval: { ...decision, id: "apr_2" } },
+      { ...call, state: "output-available", output: 1, approval: { id: "apr_1", approved: true } },
+    ];
+    for (const stored of other) expect(await checkTranscripts(history, holding(stored))).toHaveLength(1);
+    // As JSON all of it is said.
+    const asJson = (approval: object) =>
+      historyOf({
+        op: "t1",
+        turnId: "c1",
+        message: user("u1"),
+        body: { message: answer("a-t1", { ...call, approval }) },
+      });
+    const stored = holding({ ...call, approval: decision });
+    expect(await checkTranscripts(asJson(decision), stored)).toEqual([]);
+    expect(await checkTranscripts(asJson({ id: "apr_1" }), stored)).toHaveLength(1);
+  });
+
   test("a client tool's call with two results, or with another one than was taken", () => {
     const toolCall = { toolCallId: "c", assistantMessageId: "a-t1" };
     const taken = { kind: "answer", status: 202, body: { toolCall }, result: { output: 1 } };

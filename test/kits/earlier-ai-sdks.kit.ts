@@ -265,4 +265,27 @@ describe("approvals", () => {
     expect(chat.errors).toHaveLength(1);
     expect(read.parts.at(-1)).toMatchObject({ type: "tool-memory_save", state: "input-available" });
   });
+
+  test.each(versions)(
+    "version %s gives a stream up in which a chunk says what a person decided",
+    async (version, sdk) => {
+      const said = (type: string) => `data: ${JSON.stringify({ type, approvalId: "apr_1", approved: false })}\n\n`;
+      const transport = new sdk.DefaultChatTransport({
+        fetch: async () =>
+          new Response(`data: {"type":"start"}\n\n${said("tool-approval-response")}data: [DONE]\n\n`, {
+            headers: { "content-type": "text/event-stream" },
+          }),
+        api: "http://parley.test",
+      });
+      const stream = await transport.sendMessages({
+        chatId: "c",
+        trigger: "submit-message",
+        messages: [userMessage("x")],
+      });
+      expect([version, await Array.fromAsync(stream).catch((error) => error.name)]).toEqual([
+        version,
+        "AI_TypeValidationError",
+      ]);
+    },
+  );
 });

@@ -129,13 +129,13 @@ describe("GET …/stream with a Last-Event-ID of a turn that has ended", () => {
 });
 
 describe("GET …/stream within a continuation", () => {
-  /** A turn that was approved, and runs on until it is cancelled. */
-  async function goesOn(settings: string, agent = agentId) {
+  /** A turn whose call was decided, and which goes on. */
+  async function goesOn(settings: string, agent = agentId, decision: object = { approved: true }) {
     const first = await played(script(settings), agent);
     const [, asked] = await messagesOf(t, agent, first.sessionId);
     const path = sessionPath(agent, first.sessionId, "/tool-approvals");
     const { approvals } = (await t.call("GET", path)).body;
-    const { body } = await t.call("POST", `${path}/${approvals[0].id}`, { body: { approved: true } });
+    const { body } = await t.call("POST", `${path}/${approvals[0].id}`, { body: decision });
     return { ...first, asked, continuationId: body.continuation.id as string };
   }
   const slow =
@@ -206,6 +206,37 @@ describe("GET …/stream within a continuation", () => {
     expect(await assembledOf(gone)).toEqual(undecided(stored));
     const anew = await restOf(events[own + 1]?.id ?? "");
     expect(await assembledOf(anew)).toEqual(undecided(stored));
+  });
+
+  test("200 tells a denial by the call's end: the message is the stored one but for the decision, live and later", async () => {
+    await using held = holdModel(h.model, afterTools);
+    const agent = await makeAgent({ model: held }, t, manual);
+    const { sessionId, continuationId } = await goesOn(
+      'tool=memory_save args={"text":"tea"} ; text="Then not."',
+      agent,
+      { approved: false, reason: "not now" },
+    );
+    const joined = await joinOf(agent, sessionId, null);
+    held.release();
+    const live = await joined.rest();
+    await idle(h, sessionId);
+    const stored = (await messagesOf(t, agent, sessionId))[1];
+    const call = stored.parts.find(({ type }: { type: string }) => type === "tool-memory_save");
+    expect(call).toMatchObject({ state: "output-denied", approval: { approved: false, reason: "not now" } });
+    const end = live.at(-2)?.id ?? "";
+    await forget(continuationId);
+    const later = await (await joinOf(agent, sessionId, `${end.split(":")[0]}:0`)).rest();
+    for (const events of [live, later]) {
+      // Version 6 of the AI SDK's client gives a stream up in which a chunk says that a person denied a call.
+      expect(typesIn(events)).not.toContain("tool-approval-response");
+      expect(typesIn(events)).toContain("tool-output-denied");
+      const read = await assembledOf(events);
+      expect(read.parts.find(({ type }) => type === "tool-memory_save")).toEqual({
+        ...call,
+        approval: { id: call.approval.id },
+      });
+      expect(read).toEqual(undecided(stored));
+    }
   });
 
   const asks = 'text="First." tool=memory_save args={"text":"tea"} ;';
