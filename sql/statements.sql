@@ -32,8 +32,8 @@ update /* continuation.queue */ continuations set status = 'queued' where id = $
 
 -- when: a model call's usage
 -- parameters: $1 bigint, $2 bigint, $3 bigint, $4 bigint, $5 bigint, $6 bigint, $7 bigint, $8 boolean, $9 integer,
---   $10 boolean, $11 jsonb, $12 text turn_…, $13 integer, $14 integer, $15 bigint, $16 text turn_…, $17 integer,
---   $18 text ten_…
+--   $10 boolean, $11 jsonb, $12 text turn_…, $13 integer, $14 timestamp with time zone, $15 integer, $16 bigint,
+--   $17 text turn_…, $18 integer, $19 timestamp with time zone, $20 text ten_…
 -- plan: the statement: turns by turns_pkey, tenants by tenants_pkey
 -- plan: noted: turns by turns_pkey, updates turns
 -- plan: spent: tenants by tenants_pkey, updates tenants
@@ -46,16 +46,16 @@ with /* credit.spend */ noted as (
   cost_complete = cost_complete and $8,
   model_calls = model_calls + $9, usage_estimated = usage_estimated or $10,
   model_usage = coalesce(coalesce(model_usage, '[]') || $11::jsonb, model_usage)
-  where id = $12 and attempt = $13 and status = 'running' and model_calls = $14
+  where id = $12 and attempt = $13 and status = 'running' and coalesce(claimed_at = $14::timestamptz, true) and model_calls = $15
   returning tenant_id
 ), spent as (
-  update tenants t set usage_credit = usage_credit - $15::bigint
+  update tenants t set usage_credit = usage_credit - $16::bigint
   from "noted" moved where t.id = moved.tenant_id and usage_credit is not null
   returning usage_credit
 )
 select coalesce((select usage_credit from spent), t.usage_credit) as credit,
-not exists (select 1 from turns where id = $16 and attempt = $17 and status = 'running') as is_gone
-from tenants t where t.id = $18;
+not exists (select 1 from turns where id = $17 and attempt = $18 and status = 'running' and coalesce(claimed_at = $19::timestamptz, true)) as is_gone
+from tenants t where t.id = $20;
 
 
 -- history.read
@@ -840,7 +840,7 @@ union all select turn_id, word, null, null, null from due where word is not null
 -- plan: webhook_told: reads all webhooks, inserts webhook_deliveries
 -- plan: webhook_enqueued: _private_jobs by jobs_key_key1
 with /* turn.ask */ asked as materialized (
-  select * from json_to_record($1::text::json) as t(turn_id text, session_id text, attempt int, new_relay_events int, new_last_chunk json, new_input_tokens bigint, new_output_tokens bigint, new_cached_input_tokens bigint, new_cache_write_tokens bigint, new_reasoning_tokens bigint, new_cost_pico bigint, new_cost_complete boolean, new_model_calls int, new_estimated boolean, new_steps json, new_tools_left_out json, new_first_text_at timestamptz, new_messages json, new_message_count int, new_message_bytes bigint, new_preview text, new_provider text, new_model text, statuses text[], new_status text, new_error json, new_others jsonb, new_usage_lost boolean, new_replaced json, new_replaced_bytes bigint, new_answer json, is_good boolean, cuts boolean, undoes boolean, shows boolean, continuation_id text, said_parts int, approvals json, client_calls json)
+  select * from json_to_record($1::text::json) as t(turn_id text, session_id text, attempt int, claim_at timestamptz, new_relay_events int, new_last_chunk json, new_input_tokens bigint, new_output_tokens bigint, new_cached_input_tokens bigint, new_cache_write_tokens bigint, new_reasoning_tokens bigint, new_cost_pico bigint, new_cost_complete boolean, new_model_calls int, new_estimated boolean, new_steps json, new_tools_left_out json, new_first_text_at timestamptz, new_messages json, new_message_count int, new_message_bytes bigint, new_preview text, new_provider text, new_model text, statuses text[], new_status text, new_error json, new_others jsonb, new_usage_lost boolean, new_replaced json, new_replaced_bytes bigint, new_answer json, is_good boolean, cuts boolean, undoes boolean, shows boolean, continuation_id text, said_parts int, approvals json, client_calls json)
 ), home as materialized (
   select s.id, s.line from asked join turns t on t.id = asked.turn_id join sessions s on s.id = t.session_id
   for no key update of s
@@ -849,7 +849,7 @@ with /* turn.ask */ asked as materialized (
     select id, continuation_id as leg, status as before, (select line from home) as home_line,
     (select said_bytes from continuations c where c.id = turns.continuation_id) as said_bytes
     from turns
-    where id = asked.turn_id and attempt = asked.attempt and status = any(asked.statuses)
+    where id = asked.turn_id and attempt = asked.attempt and status = any(asked.statuses) and coalesce(claimed_at = asked.claim_at, true)
     and (cancel_requested_at is null or not asked.is_good) and (select count(*) from home) >= 0
     for no key update
   ) t
@@ -998,7 +998,7 @@ with /* turn.claim */ asked as materialized (
     select id from turns where id = allowed.turn_id and allowed.locked for no key update skip locked
   ) free on true
 ), claimed as (
-  update turns set status = 'running', attempt = attempt + 1, worker_id = $5, claimed_at = now(), parked_at = null,
+  update turns set status = 'running', attempt = attempt + 1, worker_id = $5, claimed_at = date_trunc('milliseconds', now()), parked_at = null,
   started_at = coalesce(started_at, now()), calls_before = model_calls,
   log_attempt = case when continuation_id is null and steps_done = 0 then attempt + 1 else log_attempt end
   from held where held.is_free and id = held.turn_id and coalesce(session_id, id) = held.lock_key
@@ -1083,7 +1083,7 @@ with /* turn.claim */ asked as materialized (
     select id from turns where id = allowed.turn_id and allowed.locked for no key update skip locked
   ) free on true
 ), claimed as (
-  update turns set status = 'running', attempt = attempt + 1, worker_id = $5, claimed_at = now(), parked_at = null,
+  update turns set status = 'running', attempt = attempt + 1, worker_id = $5, claimed_at = date_trunc('milliseconds', now()), parked_at = null,
   started_at = coalesce(started_at, now()), calls_before = model_calls,
   log_attempt = case when continuation_id is null and steps_done = 0 then attempt + 1 else log_attempt end
   from held where held.is_free and id = held.turn_id and coalesce(session_id, id) = held.lock_key
@@ -1195,7 +1195,7 @@ left join lateral (
 -- plan: spent: tenants by tenants_pkey, updates tenants
 -- plan: followed: webhooks by webhooks_enabled, tenants by tenants_pkey
 with /* turn.end */ asked as materialized (
-  select * from json_to_record($1::text::json) as t(turn_id text, session_id text, attempt int, new_relay_events int, new_last_chunk json, new_input_tokens bigint, new_output_tokens bigint, new_cached_input_tokens bigint, new_cache_write_tokens bigint, new_reasoning_tokens bigint, new_cost_pico bigint, new_cost_complete boolean, new_model_calls int, new_estimated boolean, new_steps json, new_tools_left_out json, new_first_text_at timestamptz, new_messages json, new_message_count int, new_message_bytes bigint, new_preview text, new_provider text, new_model text, statuses text[], new_status text, new_error json, new_others jsonb, new_usage_lost boolean, new_replaced json, new_replaced_bytes bigint, new_answer json, is_good boolean, cuts boolean, undoes boolean, shows boolean, continuation_id text, said_parts int, approvals json, client_calls json)
+  select * from json_to_record($1::text::json) as t(turn_id text, session_id text, attempt int, claim_at timestamptz, new_relay_events int, new_last_chunk json, new_input_tokens bigint, new_output_tokens bigint, new_cached_input_tokens bigint, new_cache_write_tokens bigint, new_reasoning_tokens bigint, new_cost_pico bigint, new_cost_complete boolean, new_model_calls int, new_estimated boolean, new_steps json, new_tools_left_out json, new_first_text_at timestamptz, new_messages json, new_message_count int, new_message_bytes bigint, new_preview text, new_provider text, new_model text, statuses text[], new_status text, new_error json, new_others jsonb, new_usage_lost boolean, new_replaced json, new_replaced_bytes bigint, new_answer json, is_good boolean, cuts boolean, undoes boolean, shows boolean, continuation_id text, said_parts int, approvals json, client_calls json)
 ), home as materialized (
   select s.id, s.line from asked join turns t on t.id = asked.turn_id join sessions s on s.id = t.session_id
   for no key update of s
@@ -1204,7 +1204,7 @@ with /* turn.end */ asked as materialized (
     select id, continuation_id as leg, status as before, (select line from home) as home_line,
     (select said_bytes from continuations c where c.id = turns.continuation_id) as said_bytes
     from turns
-    where id = asked.turn_id and attempt = asked.attempt and status = any(asked.statuses)
+    where id = asked.turn_id and attempt = asked.attempt and status = any(asked.statuses) and coalesce(claimed_at = asked.claim_at, true)
     and (cancel_requested_at is null or not asked.is_good) and (select count(*) from home) >= 0
     for no key update
   ) t
@@ -1342,7 +1342,7 @@ select id, kind, (select count(*) from followed) from ended;
 -- plan: followed: webhooks by webhooks_enabled, tenants by tenants_pkey
 with /* turn.end */ asked as materialized (
   select * from (
-    select * from json_to_recordset($1::text::json) as t(turn_id text, session_id text, attempt int, new_relay_events int, new_last_chunk json, new_input_tokens bigint, new_output_tokens bigint, new_cached_input_tokens bigint, new_cache_write_tokens bigint, new_reasoning_tokens bigint, new_cost_pico bigint, new_cost_complete boolean, new_model_calls int, new_estimated boolean, new_steps json, new_tools_left_out json, new_first_text_at timestamptz, new_messages json, new_message_count int, new_message_bytes bigint, new_preview text, new_provider text, new_model text) limit $2
+    select * from json_to_recordset($1::text::json) as t(turn_id text, session_id text, attempt int, claim_at timestamptz, new_relay_events int, new_last_chunk json, new_input_tokens bigint, new_output_tokens bigint, new_cached_input_tokens bigint, new_cache_write_tokens bigint, new_reasoning_tokens bigint, new_cost_pico bigint, new_cost_complete boolean, new_model_calls int, new_estimated boolean, new_steps json, new_tools_left_out json, new_first_text_at timestamptz, new_messages json, new_message_count int, new_message_bytes bigint, new_preview text, new_provider text, new_model text) limit $2
   ) t limit $3
 ), home as materialized (
   select s.id, s.line from (select distinct session_id from asked order by session_id) a
@@ -1351,7 +1351,7 @@ with /* turn.end */ asked as materialized (
   select asked.*, home.line as home_line, t.* from home join asked on asked.session_id = home.id cross join lateral (
     select id, status as before from turns
     where id = asked.turn_id and attempt = asked.attempt and (status || '') = 'running'
-    and continuation_id is null and cancel_requested_at is null
+    and coalesce(claimed_at = asked.claim_at, true) and continuation_id is null and cancel_requested_at is null
     for no key update skip locked
   ) t
 ), ended as (
@@ -1512,16 +1512,16 @@ select /* turn.lock */ pg_try_advisory_lock(hashtextextended($1::text, 0)) as lo
 -- turn.mark_shown: 2 texts
 
 -- when: a claim's first chunk
--- parameters: $1 timestamp with time zone, $2 text turn_…, $3 integer
+-- parameters: $1 timestamp with time zone, $2 text turn_…, $3 integer, $4 timestamp with time zone
 -- plan: the statement: turns by turns_pkey, updates turns
 update /* turn.mark_shown */ turns set shown_at = coalesce(shown_at, now()), first_text_at = coalesce(first_text_at, $1)
-where id = $2 and attempt = $3 and status = 'running';
+where id = $2 and attempt = $3 and status = 'running' and coalesce(claimed_at = $4::timestamptz, true);
 
 -- when: tools begin to run
--- parameters: $1 timestamp with time zone, $2 integer, $3 text turn_…, $4 integer
+-- parameters: $1 timestamp with time zone, $2 integer, $3 text turn_…, $4 integer, $5 timestamp with time zone
 -- plan: the statement: turns by turns_pkey, updates turns
 update /* turn.mark_shown */ turns set shown_at = coalesce(shown_at, now()), first_text_at = coalesce(first_text_at, $1) , tool_events = greatest(tool_events, $2)
-where id = $3 and attempt = $4 and status = 'running';
+where id = $3 and attempt = $4 and status = 'running' and coalesce(claimed_at = $5::timestamptz, true);
 
 
 -- turn.park
@@ -1544,7 +1544,8 @@ select pg_notify($2, tenant_id) from (select distinct tenant_id from parked) ten
 -- when: its worker is lost
 -- parameters: $1 json, $2 json, $3 timestamp with time zone, $4 bigint, $5 bigint, $6 bigint, $7 bigint, $8 bigint,
 --   $9 bigint, $10 bigint, $11 boolean, $12 integer, $13 boolean, $14 jsonb, $15 integer, $16 integer,
---   $17 text turn_…, $18 integer, $19 integer, $20 integer, $21 bigint, $22 integer, $23 text
+--   $17 text turn_…, $18 integer, $19 timestamp with time zone, $20 integer, $21 integer, $22 bigint, $23 integer,
+--   $24 text
 -- plan: requeued: turns by turns_pkey, updates turns
 -- plan: spent: tenants by tenants_pkey, updates tenants
 with /* turn.requeue */ requeued as (
@@ -1558,17 +1559,17 @@ with /* turn.requeue */ requeued as (
   cost_complete = cost_complete and $11,
   model_calls = model_calls + $12, usage_estimated = usage_estimated or $13,
   model_usage = coalesce(coalesce(model_usage, '[]') || $14::jsonb, model_usage), attempts_before = attempts_before + $15, crashes = crashes + $16
-  where id = $17 and attempt = $18 and status = 'running' and (shown_at is null or steps_done > 0)
+  where id = $17 and attempt = $18 and status = 'running' and coalesce(claimed_at = $19::timestamptz, true) and (shown_at is null or steps_done > 0)
   and cancel_requested_at is null and stopped_worker_at is null
-  and coalesce(attempt - attempts_before - crashes < $19::int, true) and coalesce(crashes < $20::int, true)
+  and coalesce(attempt - attempts_before - crashes < $20::int, true) and coalesce(crashes < $21::int, true)
   returning id, session_id, tenant_id
 ), spent as (
-  update tenants t set usage_credit = usage_credit - $21::bigint
+  update tenants t set usage_credit = usage_credit - $22::bigint
   from "requeued" moved where t.id = moved.tenant_id and usage_credit is not null
   returning usage_credit
 )
-select (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $22, job_key => id
-)).id as job, pg_notify($23, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id)::text as announced from requeued;
+select (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $23, job_key => id
+)).id as job, pg_notify($24, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id)::text as announced from requeued;
 
 
 -- turn.resume
@@ -1620,7 +1621,8 @@ case when parked_at is null then pg_notify($9, id || ' ' || coalesce(session_id,
 -- when: a completed step
 -- parameters: $1 integer, $2 integer, $3 json, $4 json, $5 timestamp with time zone, $6 bigint, $7 bigint, $8 bigint,
 --   $9 bigint, $10 bigint, $11 bigint, $12 bigint, $13 boolean, $14 integer, $15 boolean, $16 jsonb, $17 text turn_…,
---   $18 integer, $19 integer, $20 integer, $21 json, $22 bigint, $23 text turn_…, $24 integer, $25 text ten_…
+--   $18 integer, $19 timestamp with time zone, $20 integer, $21 integer, $22 json, $23 bigint, $24 text turn_…,
+--   $25 integer, $26 timestamp with time zone, $27 text ten_…
 -- plan: the statement: turns by turns_pkey, tenants by tenants_pkey
 -- plan: stepped: turns by turns_pkey, updates turns
 -- plan: kept: inserts turn_checkpoints
@@ -1636,18 +1638,18 @@ with /* turn.step */ stepped as (
   cost_complete = cost_complete and $13,
   model_calls = model_calls + $14, usage_estimated = usage_estimated or $15,
   model_usage = coalesce(coalesce(model_usage, '[]') || $16::jsonb, model_usage)
-  where id = $17 and attempt = $18 and status = 'running' and steps_done = $19
+  where id = $17 and attempt = $18 and status = 'running' and coalesce(claimed_at = $19::timestamptz, true) and steps_done = $20
   returning id, tenant_id
 ), kept as (
-  insert into turn_checkpoints (turn_id, step, chunks) select id, $20, $21 from stepped
+  insert into turn_checkpoints (turn_id, step, chunks) select id, $21, $22 from stepped
 ), spent as (
-  update tenants t set usage_credit = usage_credit - $22::bigint
+  update tenants t set usage_credit = usage_credit - $23::bigint
   from "stepped" moved where t.id = moved.tenant_id and usage_credit is not null
   returning usage_credit
 )
 select coalesce((select usage_credit from spent), t.usage_credit) as credit,
-not exists (select 1 from turns where id = $23 and attempt = $24 and status = 'running') as is_gone
-from tenants t where t.id = $25;
+not exists (select 1 from turns where id = $24 and attempt = $25 and status = 'running' and coalesce(claimed_at = $26::timestamptz, true)) as is_gone
+from tenants t where t.id = $27;
 
 
 -- turn.unclaim

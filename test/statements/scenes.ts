@@ -93,7 +93,7 @@ const causes = { drained: "stops", handed_back: "has lost its hold on it", crash
 const runScenes = [
   ...[null, 1].map((toolEvents) =>
     scene(toolEvents === null ? "a claim's first chunk" : "tools begin to run", (sql: Sql) =>
-      markShown(sql, turnId, 1, { firstTextAt: null, toolEvents }),
+      markShown(sql, claim, { firstTextAt: null, toolEvents }),
     ),
   ),
   ...everyChoice({ record: records, usage: usages }).map(({ record, usage: { title, usage } }) =>

@@ -3,7 +3,7 @@ import { retry } from "../../kernel/async/retry.ts";
 import type { Sql } from "../../kernel/database/client.ts";
 import { isUnavailable } from "../../kernel/database/failure.ts";
 import { endGroupCharsMax, endGroupMax, endPatienceMs, turnPatienceMs } from "../../kernel/limits.ts";
-import { type ClaimedTurn, goesOn, logIdOf } from "../state/claimed-turn.ts";
+import { type ClaimedTurn, claimKeyOf, goesOn, logIdOf } from "../state/claimed-turn.ts";
 import type { TurnOutcome } from "../state/turn-end.ts";
 import { logStates } from "../state/turn-log.ts";
 import { askTurn } from "./ask.ts";
@@ -17,7 +17,7 @@ import { plainRow } from "./end-row.ts";
  * Throws when the database is away longer than `turnPatienceMs`.
  */
 export async function commitOutcome(sql: Sql, turn: ClaimedTurn, outcome: TurnOutcome): Promise<boolean> {
-  const fence = { turnId: turn.id, attempt: turn.attempt, statuses: ["running" as const] };
+  const fence = { ...claimKeyOf(turn), statuses: ["running" as const] };
   const plain = plainEnd(turn, outcome);
   const end = async () => {
     if (outcome.status === "waiting") return askTurn(sql, fence, outcome);
@@ -35,10 +35,12 @@ export async function commitOutcome(sql: Sql, turn: ClaimedTurn, outcome: TurnOu
 
 /** Returns the end of a claim where it is a plain one, else null. */
 function plainEnd(claim: ClaimedTurn, outcome: TurnOutcome): PlainEnd | null {
-  const { id: turnId, sessionId, attempt, continuationId, keepSeq, hasFallbacks } = claim;
+  const { sessionId, continuationId, keepSeq, hasFallbacks } = claim;
   const isPlainClaim = sessionId !== null && continuationId === null && keepSeq === null && !hasFallbacks;
   const isWhole = outcome.status === "succeeded" && outcome.preview !== null && outcome.usage.others.length === 0;
-  return isPlainClaim && isWhole ? { turnId, row: plainRow({ turnId, sessionId, attempt }, outcome) } : null;
+  return isPlainClaim && isWhole
+    ? { turnId: claim.id, row: plainRow({ ...claimKeyOf(claim), sessionId }, outcome) }
+    : null;
 }
 
 /** Under load several plain ends share a statement: while one runs, the claims that end are collected for the next. */

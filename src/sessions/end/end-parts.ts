@@ -27,7 +27,7 @@ export function findEnding(sql: AnySql, row: string) {
         select id, continuation_id as leg, status as before, (select line from home) as home_line,
           (select said_bytes from continuations c where c.id = turns.continuation_id) as said_bytes
         from turns
-        where id = asked.turn_id and attempt = asked.attempt and status = any(asked.statuses)
+        where id = asked.turn_id and attempt = asked.attempt and status = any(asked.statuses) and coalesce(claimed_at = asked.claim_at, true)
           and (cancel_requested_at is null or not asked.is_good) and (select count(*) from home) >= 0
         for no key update
       ) t

@@ -1,5 +1,6 @@
 import { Buffer } from "node:buffer";
 import type { AnySql } from "../../kernel/database/client.ts";
+import type { ClaimKey } from "../state/claim-key.ts";
 import type { TurnStatus } from "../state/turn.ts";
 import type { TurnOutcome } from "../state/turn-end.ts";
 
@@ -9,9 +10,7 @@ import type { TurnOutcome } from "../state/turn-end.ts";
  */
 
 /** Names the claim that may end a turn: when the turn has a later attempt or another state, nothing is written. */
-export interface Fence {
-  readonly turnId: string;
-  readonly attempt: number;
+export interface Fence extends ClaimKey {
   readonly statuses: readonly TurnStatus[];
 }
 
@@ -20,6 +19,7 @@ const everyColumn = {
   turn_id: "text",
   session_id: "text",
   attempt: "int",
+  claim_at: "timestamptz",
   new_relay_events: "int",
   new_last_chunk: "json",
   new_input_tokens: "bigint",
@@ -79,10 +79,8 @@ export function wholeColumns(sql: AnySql) {
 }
 
 /** The claim that ends. */
-interface EndedClaim {
-  readonly turnId: string;
+interface EndedClaim extends ClaimKey {
   readonly sessionId: string | null;
-  readonly attempt: number;
 }
 
 /** Returns the row of an end that needs no more than what every end has. */
@@ -91,13 +89,13 @@ export function plainRow(claim: EndedClaim, outcome: TurnOutcome): string {
 }
 
 /** Returns the row of any end. */
-export function wholeRow({ turnId, attempt, statuses }: Fence, outcome: TurnOutcome): string {
+export function wholeRow({ statuses, ...claim }: Fence, outcome: TurnOutcome): string {
   const { status, messages, replaced, answer, usage } = outcome;
   const isGood = status === "succeeded" || status === "waiting";
   const keeps = !isGood && (messages.length > 0 || (status === "canceled" && replaced !== null));
   const isKept = status === "succeeded" || keeps;
   const said = replaced ?? answer ?? messages.at(-1) ?? null;
-  return rowOf({ turnId, sessionId: null, attempt }, outcome, {
+  return rowOf({ ...claim, sessionId: null }, outcome, {
     statuses,
     new_status: status,
     new_error: outcome.error,
@@ -117,12 +115,13 @@ export function wholeRow({ turnId, attempt, statuses }: Fence, outcome: TurnOutc
   });
 }
 
-function rowOf({ turnId, sessionId, attempt }: EndedClaim, outcome: TurnOutcome, further: object): string {
+function rowOf({ turnId, sessionId, attempt, claimedAt }: EndedClaim, outcome: TurnOutcome, further: object): string {
   const { messages, usage, record } = outcome;
   const fields = {
     turn_id: turnId,
     session_id: sessionId,
     attempt,
+    claim_at: claimedAt ?? null,
     new_relay_events: outcome.relayEvents,
     new_last_chunk: outcome.lastChunk,
     new_input_tokens: usage.inputTokens,

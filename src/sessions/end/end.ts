@@ -63,7 +63,7 @@ export async function endPlain(sql: AnySql, ends: readonly PlainEnd[]): Promise<
       select asked.*, home.line as home_line, t.* from home join asked on asked.session_id = home.id cross join lateral (
         select id, status as before from turns
         where id = asked.turn_id and attempt = asked.attempt and ${byKeyOnly(sql, sql`status`)} = 'running'
-          and continuation_id is null and cancel_requested_at is null
+          and coalesce(claimed_at = asked.claim_at, true) and continuation_id is null and cancel_requested_at is null
         for no key update skip locked
       ) t
     ), ended as (

@@ -9,6 +9,7 @@ import type { ModelProvider } from "../../providers/client.ts";
 import { addCost, addTokens } from "../../usage/tokens.ts";
 import { type CompletedStep, writeCheckpoint } from "../state/checkpoint.ts";
 import type { ClaimedTurn } from "../state/claimed-turn.ts";
+import { claimKeyOf } from "../state/claimed-turn.ts";
 import { creditOf, noteUsage } from "../state/spending.ts";
 import { type ModelUsage, noUsage, type TurnUsage } from "../state/turn-end.ts";
 
@@ -139,8 +140,7 @@ export class ClaimUsage implements ModelMeter {
   async writeStep(stepsDone: number, step: Omit<CompletedStep, "usage">): Promise<void> {
     await this.#writing;
     if (this.#isClosed) return;
-    const { id: turnId, tenantId, attempt } = this.#turn;
-    const claim = { turnId, tenantId, attempt, stepsDone };
+    const claim = { ...claimKeyOf(this.#turn), tenantId: this.#turn.tenantId, stepsDone };
     this.#writing = this.#writeWith((usage) => writeCheckpoint(this.#sql, claim, { ...step, usage })).finally(() => {
       this.#writing = null;
     });
@@ -149,8 +149,7 @@ export class ClaimUsage implements ModelMeter {
   }
 
   #writeRest(): Promise<void> {
-    const { id: turnId, tenantId, attempt } = this.#turn;
-    const row = { turnId, tenantId, attempt, modelCalls: this.#callsWritten };
+    const row = { ...claimKeyOf(this.#turn), tenantId: this.#turn.tenantId, modelCalls: this.#callsWritten };
     // Said again after a lost connection, it changes nothing: the row's model calls have risen.
     return this.#writeWith((usage) => noteUsage(this.#sql, row, usage));
   }

@@ -9,6 +9,7 @@ import { CallMeter, type ModelMeter } from "../../model/call-meter.ts";
 import { contextWindowOf } from "../../model/context-window.ts";
 import { describeModelError } from "../../model/describe-error.ts";
 import { ModelSpans } from "../../model/spans.ts";
+import { type ClaimKey, runsBy } from "../state/claim-key.ts";
 import type { PlacedMessage, Summary } from "../state/history.ts";
 
 /** What compaction needs. */
@@ -17,7 +18,7 @@ export interface CompactionRequest {
   readonly log: Logger;
   readonly sessionId: string;
   /** The claim that asks: a summary that comes when it is gone is not stored. */
-  readonly claim: { readonly id: string; readonly attempt: number };
+  readonly claim: ClaimKey;
   readonly model: LanguageModel;
   readonly modelId: string;
   readonly reserveTokens: number;
@@ -196,8 +197,7 @@ async function saveSummary(
     await inner`
       insert /* summary.store */ into session_summaries (session_id, upto_seq, text)
       select s.id, ${made.uptoSeq}::bigint, ${made.text}::text from sessions s
-      join turns t on t.id = ${claim.id} and t.attempt = ${claim.attempt} and t.status = 'running'
-      where s.id = ${sessionId} and s.deleted_at is null
+      where exists (select 1 from turns where ${runsBy(inner, claim)}) and s.id = ${sessionId} and s.deleted_at is null
         and (select count(*) from messages m where m.session_id = s.id
           and m.seq between ${older[0]?.seq ?? 0}::bigint and ${made.uptoSeq}::bigint) = ${older.length}
         and (${before === null} or exists (

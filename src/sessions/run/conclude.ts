@@ -17,6 +17,7 @@ import {
   waits,
 } from "../end/reached.ts";
 import type { ClaimedTurn } from "../state/claimed-turn.ts";
+import { claimKeyOf } from "../state/claimed-turn.ts";
 import { requeueTurn } from "../state/turn.ts";
 import { type TurnError, type TurnUsage, workerStopped } from "../state/turn-end.ts";
 import type { TurnRecord } from "../state/turn-step.ts";
@@ -175,7 +176,7 @@ async function handBack(
   turn: ClaimedTurn,
   { writer, checkpoints, usage, record }: HandedBack,
 ): Promise<boolean> {
-  const claim = { turnId: turn.id, attempt: turn.attempt };
+  const claim = claimKeyOf(turn);
   if (checkpoints.any) {
     // The next claim closes what was open, for the readers that have it.
     await writer.flush();

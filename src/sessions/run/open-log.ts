@@ -5,7 +5,7 @@ import { turnPatienceMs } from "../../kernel/limits.ts";
 import { RelayWriter } from "../../kernel/relay/writer.ts";
 import { type Progress, readProgress } from "../end/progress.ts";
 import { noteNewLog } from "../state/checkpoint.ts";
-import { type ClaimedTurn, goesOn, logIdOf } from "../state/claimed-turn.ts";
+import { type ClaimedTurn, claimKeyOf, goesOn, logIdOf } from "../state/claimed-turn.ts";
 import { logStates } from "../state/turn-log.ts";
 import type { RunningTurn } from "./running-turns.ts";
 
@@ -40,8 +40,8 @@ export async function openLog(ctx: Ctx, { turn, stop }: RunningTurn): Promise<Op
   return { writer, progress };
 }
 
-function newLogOf({ id: turnId, continuationId, attempt }: ClaimedTurn, { saved }: Progress) {
-  return { turnId, continuationId, attempt, events: saved.length };
+function newLogOf(turn: ClaimedTurn, { saved }: Progress) {
+  return { ...claimKeyOf(turn), continuationId: turn.continuationId, events: saved.length };
 }
 
 /** Returns whether nobody knows which calls of the step that broke off were made. */

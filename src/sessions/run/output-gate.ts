@@ -2,7 +2,7 @@ import type { Sql } from "../../kernel/database/client.ts";
 import { isUnavailable } from "../../kernel/database/failure.ts";
 import { retryWhileUnavailable } from "../../kernel/database/retry.ts";
 import { turnPatienceMs } from "../../kernel/limits.ts";
-import type { ClaimedTurn } from "../state/claimed-turn.ts";
+import type { ClaimKey } from "../state/claim-key.ts";
 import { markShown } from "../state/turn.ts";
 
 /** Chunks that show nothing: a turn that wrote only these can be run again, and no reader notices. */
@@ -31,7 +31,7 @@ interface GateOptions {
  */
 export class OutputGate {
   readonly #sql: Sql;
-  readonly #turn: Pick<ClaimedTurn, "id" | "attempt">;
+  readonly #claim: ClaimKey;
   readonly #patienceMs: number;
   #held: object[] = [];
   #open = false;
@@ -54,7 +54,7 @@ export class OutputGate {
    */
   constructor(
     sql: Sql,
-    turn: Pick<ClaimedTurn, "id" | "attempt">,
+    claim: ClaimKey,
     {
       onOpen = () => {},
       firstTextAt = () => null,
@@ -66,7 +66,7 @@ export class OutputGate {
     this.#open = isOpen;
     this.#countsTools = isPastFirstStep;
     this.#sql = sql;
-    this.#turn = turn;
+    this.#claim = claim;
     this.#onOpen = onOpen;
     this.#firstTextAt = firstTextAt;
     this.#patienceMs = patienceMs;
@@ -126,7 +126,7 @@ export class OutputGate {
   async #ask(toolEvents: number | null): Promise<boolean> {
     const firstTextAt = this.#firstTextAt();
     this.#isNotingTools = toolEvents !== null;
-    const mark = () => markShown(this.#sql, this.#turn.id, this.#turn.attempt, { firstTextAt, toolEvents });
+    const mark = () => markShown(this.#sql, this.#claim, { firstTextAt, toolEvents });
     this.#isNoted = await retryWhileUnavailable(mark, { limitMs: this.#patienceMs, retryIf: isUnavailable });
     this.#isTextNoted = firstTextAt !== null;
     this.#areToolsNoted ||= toolEvents !== null;

@@ -9,6 +9,7 @@ import type { UiMessage } from "../../messages/ui-message.ts";
 import { languageModel, type ModelProvider, openProvider } from "../../providers/client.ts";
 import type { Progress } from "../end/progress.ts";
 import type { ClaimedTurn } from "../state/claimed-turn.ts";
+import { claimKeyOf } from "../state/claimed-turn.ts";
 import type { PlacedMessage } from "../state/history.ts";
 import type { TurnError } from "../state/turn-end.ts";
 import { readHistory } from "../transcript/read-history.ts";
@@ -130,7 +131,7 @@ async function compactIfAsked(
     sql: ctx.sql,
     log: ctx.log,
     sessionId: turn.sessionId,
-    claim: turn,
+    claim: claimKeyOf(turn),
     modelId,
     reserveTokens: config.compactionReserveTokens,
   });

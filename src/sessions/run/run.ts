@@ -13,7 +13,7 @@ import { commitOutcome } from "../end/commit.ts";
 import { outcomeOf } from "../end/outcome.ts";
 import { shownChunks } from "../end/progress.ts";
 import { readStored } from "../end/reached.ts";
-import { type ClaimedTurn, goesOn } from "../state/claimed-turn.ts";
+import { type ClaimedTurn, claimKeyOf, goesOn } from "../state/claimed-turn.ts";
 import { type TurnError, type TurnOutcome, workerLost } from "../state/turn-end.ts";
 import { AnswerSize } from "./answer-size.ts";
 import { ClaimCheckpoints } from "./checkpoints.ts";
@@ -52,7 +52,7 @@ async function runClaim(ctx: Ctx, running: RunningTurn, meter: ClaimMeter): Prom
   });
   log.debug({ attempt: turn.attempt }, "turn claimed");
   const steps = new StepLog(turn);
-  const gate = new OutputGate(ctx.sql, turn, {
+  const gate = new OutputGate(ctx.sql, claimKeyOf(turn), {
     onOpen: () => meter.noteFirstChunk(),
     firstTextAt: () => steps.firstTextAt,
     isOpen: goesOn(turn),

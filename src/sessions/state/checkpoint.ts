@@ -1,6 +1,7 @@
 import type { UIMessageChunk } from "ai";
 import { type AnySql, json } from "../../kernel/database/client.ts";
 import type { IdOf } from "../../kernel/ids.ts";
+import { type ClaimKey, runsBy } from "./claim-key.ts";
 import { addUsage, spendCredit } from "./spending.ts";
 import { recordSteps } from "./turn-columns.ts";
 import type { TurnUsage } from "./turn-end.ts";
@@ -13,10 +14,8 @@ import type { TurnRecord } from "./turn-step.ts";
  */
 
 /** The claim that has completed a step. */
-interface SteppedClaim {
-  readonly turnId: IdOf<"turn">;
+interface SteppedClaim extends ClaimKey {
   readonly tenantId: IdOf<"tenant">;
-  readonly attempt: number;
   /** Steps of the turn that have a checkpoint already. */
   readonly stepsDone: number;
 }
@@ -39,21 +38,21 @@ export interface CompletedStep {
  */
 export async function writeCheckpoint(
   sql: AnySql,
-  { turnId, tenantId, attempt, stepsDone }: SteppedClaim,
+  claim: SteppedClaim,
   { chunks, events, usage, record }: CompletedStep,
 ): Promise<{ credit: number | null; isGone: boolean }> {
   const [row] = await sql<{ credit: number | null; isGone: boolean }[]>`
     with /* turn.step */ stepped as (
       update turns set steps_done = steps_done + 1, step_events = ${events}, tool_events = null, crashes = 0,
         attempts_before = attempt - 1, calls_before = model_calls + ${usage.modelCalls}, ${recordSteps(sql, record)} ${addUsage(sql, usage)}
-      where id = ${turnId} and attempt = ${attempt} and status = 'running' and steps_done = ${stepsDone}
+      where ${runsBy(sql, claim)} and steps_done = ${claim.stepsDone}
       returning id, tenant_id
     ), kept as (
-      insert into turn_checkpoints (turn_id, step, chunks) select id, ${stepsDone}, ${json(sql, chunks)} from stepped
+      insert into turn_checkpoints (turn_id, step, chunks) select id, ${claim.stepsDone}, ${json(sql, chunks)} from stepped
     ), ${spendCredit(sql, usage, "stepped")}
     select coalesce((select usage_credit from spent), t.usage_credit) as credit,
-      not exists (select 1 from turns where id = ${turnId} and attempt = ${attempt} and status = 'running') as is_gone
-    from tenants t where t.id = ${tenantId}`;
+      not exists (select 1 from turns where ${runsBy(sql, claim)}) as is_gone
+    from tenants t where t.id = ${claim.tenantId}`;
   return row ?? { credit: null, isGone: true };
 }
 
@@ -65,22 +64,20 @@ export async function readCheckpoints(sql: AnySql, turnId: string): Promise<UIMe
 }
 
 /** Which claim has begun its turn log anew, and how many events of that lie before the step under way. */
-interface NewLog {
-  readonly turnId: string;
+interface NewLog extends ClaimKey {
   readonly continuationId: string | null;
-  readonly attempt: number;
   readonly events: number;
 }
 
 /** Notes that a claim has begun the turn log anew, because the relay has lost it. Returns false when the claim is gone. */
-export async function noteNewLog(sql: AnySql, { turnId, continuationId, attempt, events }: NewLog): Promise<boolean> {
-  const own = continuationId === null ? sql`, log_attempt = attempt, log_after_loss = true` : sql``;
+export async function noteNewLog(sql: AnySql, log: NewLog): Promise<boolean> {
+  const own = log.continuationId === null ? sql`, log_attempt = attempt, log_after_loss = true` : sql``;
   const rows = await sql`
     with /* checkpoint.note_events */ moved as (
-      update turns set step_events = ${events} ${own} where id = ${turnId} and attempt = ${attempt} and status = 'running'
+      update turns set step_events = ${log.events} ${own} where ${runsBy(sql, log)}
       returning continuation_id
     ), log as (
-      update continuations c set log_attempt = ${attempt}, log_after_loss = true from moved where c.id = moved.continuation_id
+      update continuations c set log_attempt = ${log.attempt}, log_after_loss = true from moved where c.id = moved.continuation_id
     )
     select 1 from moved`;
   return rows.length > 0;

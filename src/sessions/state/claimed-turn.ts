@@ -3,6 +3,7 @@ import type { IdOf } from "../../kernel/ids.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 import type { ResponseFormat } from "../../model/response-format.ts";
 import type { CallerOptions } from "./caller-options.ts";
+import type { ClaimKey } from "./claim-key.ts";
 import type { History } from "./history.ts";
 import type { TurnKind } from "./turn.ts";
 import type { ToolLeftOut, TurnStep } from "./turn-step.ts";
@@ -67,6 +68,11 @@ export interface ClaimedTurn {
   readonly history: History | null;
   /** Where that is null: what was read of it beside the claim (`readAhead`); null: nothing. */
   readonly ahead: Promise<History | null> | null;
+}
+
+/** Returns the key of a worker's own claim. */
+export function claimKeyOf({ id, attempt, claimedAt }: Pick<ClaimedTurn, "id" | "attempt" | "claimedAt">): ClaimKey {
+  return { turnId: id, attempt, claimedAt };
 }
 
 /** Returns whether a claim goes on where an earlier one was lost, after the turn's last completed step. */

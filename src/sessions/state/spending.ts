@@ -1,5 +1,6 @@
 import { type AnySql, json } from "../../kernel/database/client.ts";
 import type { IdOf } from "../../kernel/ids.ts";
+import { type ClaimKey, runsBy } from "./claim-key.ts";
 import type { TurnUsage } from "./turn-end.ts";
 
 /**
@@ -36,10 +37,8 @@ export function spendCredit(
 }
 
 /** The claim that used something, and the model calls that its turn's row has. */
-interface WrittenUsage {
-  readonly turnId: IdOf<"turn">;
+interface WrittenUsage extends ClaimKey {
   readonly tenantId: IdOf<"tenant">;
-  readonly attempt: number;
   readonly modelCalls: number;
 }
 
@@ -50,18 +49,18 @@ interface WrittenUsage {
  */
 export async function noteUsage(
   sql: AnySql,
-  { turnId, tenantId, attempt, modelCalls }: WrittenUsage,
+  claim: WrittenUsage,
   usage: TurnUsage,
 ): Promise<{ credit: number | null; isGone: boolean }> {
   const [row] = await sql<{ credit: number | null; isGone: boolean }[]>`
     with /* credit.spend */ noted as (
       update turns set ${addUsage(sql, usage)}
-      where id = ${turnId} and attempt = ${attempt} and status = 'running' and model_calls = ${modelCalls}
+      where ${runsBy(sql, claim)} and model_calls = ${claim.modelCalls}
       returning tenant_id
     ), ${spendCredit(sql, usage, "noted")}
     select coalesce((select usage_credit from spent), t.usage_credit) as credit,
-      not exists (select 1 from turns where id = ${turnId} and attempt = ${attempt} and status = 'running') as is_gone
-    from tenants t where t.id = ${tenantId}`;
+      not exists (select 1 from turns where ${runsBy(sql, claim)}) as is_gone
+    from tenants t where t.id = ${claim.tenantId}`;
   return row ?? { credit: null, isGone: true };
 }
 

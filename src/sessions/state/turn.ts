@@ -2,6 +2,7 @@ import { byKeyOnly } from "../../kernel/database/by-key-only.ts";
 import type { AnySql, Tx } from "../../kernel/database/client.ts";
 import type { IdOf } from "../../kernel/ids.ts";
 import { turnAttemptsMax, turnCrashesMax } from "../../kernel/limits.ts";
+import { type ClaimKey, runsBy } from "./claim-key.ts";
 import { hasOlderParkedSql } from "./parked.ts";
 import { addUsage, spendCredit } from "./spending.ts";
 import { addRunTime, recordSteps } from "./turn-columns.ts";
@@ -58,11 +59,11 @@ import type { TurnRecord } from "./turn-step.ts";
  * | start   | enqueued → queued          | `accept/start-next.ts`: `startMove` in `line.ts` | the lock on the session's row; no unfinished turn of it; it is the first; no cancellation was asked for |
  * | park    | queued → queued            | `run/dispatch.ts`: `parkTurns` in `parked.ts` | it is not parked |
  * | claim   | queued → running           | `run/claim.ts`: `claimMove`               | the session's advisory lock is held; no cancellation was asked for; with a job: no older turn of its tenant is parked, and its tenant's running turns have no limit; else that limit |
- * | end     | running → succeeded, failed, canceled; enqueued, queued, waiting → canceled; enqueued → failed (refused); queued → failed (discarded by the operator) | `end/end.ts`: `endTurn`; of several plain claims at once `endPlain` | the attempt; for a good end also that no cancellation was asked for |
+ * | end     | running → succeeded, failed, canceled; enqueued, queued, waiting → canceled; enqueued → failed (refused); queued → failed (discarded by the operator) | `end/end.ts`: `endTurn`; of several plain claims at once `endPlain` | the claim (`claim-key.ts`); for a good end also that no cancellation was asked for |
  * | ask     | running → waiting          | `end/ask.ts`: `askTurn`                   | as a good end |
  * | resume  | waiting → queued           | `pause/pause.ts`: `resumeTurn`            | it waits for this very continuation |
- * | requeue | running → queued           | a draining worker, the reaper: `requeueTurn` | the attempt; nothing was shown or a step is complete, no cancellation was asked for, its worker's event loop does not stand in it (`stopped-worker.ts`), runs are left (`RequeueCause`) |
- * | step    | running → running          | `run/checkpoints.ts`: `writeCheckpoint` in `checkpoint.ts` | the attempt, the steps before it |
+ * | requeue | running → queued           | a draining worker, the reaper: `requeueTurn` | the claim; nothing was shown or a step is complete, no cancellation was asked for, its worker's event loop does not stand in it (`stopped-worker.ts`), runs are left (`RequeueCause`) |
+ * | step    | running → running          | `run/checkpoints.ts`: `writeCheckpoint` in `checkpoint.ts` | the claim, the steps before it |
  * | unclaim | running → queued           | `run/running-turns.ts`: `unclaimTurn`             | claimed by this very worker; nothing was shown |
  *
  * Two columns of a turn's row prevent moves: `cancel_requested_at` (`cancel-request.ts`;
@@ -107,7 +108,7 @@ export function claimMove(sql: AnySql, { workerId, way }: Claimant) {
   const isFirst = sql`(continuation_id is not null or not ${hasOlderParkedSql(sql)})
           and (select true from tenants n where n.id = turns.tenant_id and n.running_turns is not null) is null`;
   return sql`
-      update turns set status = 'running', attempt = attempt + 1, worker_id = ${workerId}, claimed_at = now(), parked_at = null,
+      update turns set status = 'running', attempt = attempt + 1, worker_id = ${workerId}, claimed_at = date_trunc('milliseconds', now()), parked_at = null,
         started_at = coalesce(started_at, now()), calls_before = model_calls,
         log_attempt = case when continuation_id is null and steps_done = 0 then attempt + 1 else log_attempt end
       from held where held.is_free and id = held.turn_id and coalesce(session_id, id) = held.lock_key
@@ -151,7 +152,7 @@ const causes = {
  */
 export async function requeueTurn(
   sql: AnySql,
-  { turnId, attempt }: { readonly turnId: string; readonly attempt: number },
+  claim: ClaimKey,
   cause: RequeueCause,
   { usage, record = null }: { readonly usage: TurnUsage; readonly record?: TurnRecord | null },
 ): Promise<boolean> {
@@ -160,7 +161,7 @@ export async function requeueTurn(
     with /* turn.requeue */ requeued as (
       update turns set status = 'queued', worker_id = null, claimed_at = null, shown_at = null, ${addRunTime(sql)},
         ${recordSteps(sql, record)} ${addUsage(sql, usage)}, attempts_before = attempts_before + ${attempts}, crashes = crashes + ${crashes}
-      where id = ${turnId} and attempt = ${attempt} and status = 'running' and (shown_at is null or steps_done > 0)
+      where ${runsBy(sql, claim)} and (shown_at is null or steps_done > 0)
         and cancel_requested_at is null and stopped_worker_at is null
         and coalesce(attempt - attempts_before - crashes < ${attemptsMax}::int, true) and coalesce(crashes < ${crashesMax}::int, true)
       returning id, session_id, tenant_id
@@ -196,22 +197,21 @@ export interface ShownNote {
  */
 export async function markShown(
   sql: AnySql,
-  turnId: string,
-  attempt: number,
+  claim: ClaimKey,
   { firstTextAt, toolEvents }: ShownNote,
 ): Promise<boolean> {
   const tools = toolEvents === null ? sql`` : sql`, tool_events = greatest(tool_events, ${toolEvents})`;
   const { count } = await sql`
     update /* turn.mark_shown */ turns set shown_at = coalesce(shown_at, now()), first_text_at = coalesce(first_text_at, ${firstTextAt}) ${tools}
-    where id = ${turnId} and attempt = ${attempt} and status = 'running'`;
+    where ${runsBy(sql, claim)}`;
   return count > 0;
 }
 
-/** Keeps a running turn from being moved until the transaction ends. Throws when this attempt does not run any more. */
-export async function requireClaim(inner: Tx, turnId: string, attempt: number): Promise<void> {
+/** Keeps a running turn from being moved until the transaction ends. Throws when this claim does not run any more. */
+export async function requireClaim(inner: Tx, claim: ClaimKey): Promise<void> {
   const [row] = await inner`
-    select /* turn.require_claim */ 1 from turns where id = ${turnId} and attempt = ${attempt} and status = 'running' for share`;
-  if (row === undefined) throw new Error(`The turn ${turnId} belongs to another worker by now.`);
+    select /* turn.require_claim */ 1 from turns where ${runsBy(inner, claim)} for share`;
+  if (row === undefined) throw new Error(`The turn ${claim.turnId} belongs to another worker by now.`);
 }
 
 /** Returns whether this attempt of a turn runs, or was lost without anybody having noticed. */

@@ -1,9 +1,15 @@
 import { expect, test } from "bun:test";
 import { openDatabase } from "../../../src/kernel/database/client.ts";
 import type { IdOf } from "../../../src/kernel/ids.ts";
+import { commitOutcome } from "../../../src/sessions/end/commit.ts";
 import { claimedWrite } from "../../../src/sessions/run/claimed-write.ts";
 import { OutputGate } from "../../../src/sessions/run/output-gate.ts";
+import { noteNewLog, writeCheckpoint } from "../../../src/sessions/state/checkpoint.ts";
 import type { ClaimedTurn } from "../../../src/sessions/state/claimed-turn.ts";
+import { claimKeyOf } from "../../../src/sessions/state/claimed-turn.ts";
+import { noteUsage } from "../../../src/sessions/state/spending.ts";
+import { requeueTurn } from "../../../src/sessions/state/turn.ts";
+import { noUsage, type TurnOutcome } from "../../../src/sessions/state/turn-end.ts";
 import { openLink } from "../../faults/link.ts";
 import { eventually } from "../../harness/eventually.ts";
 import { useAgent } from "../../harness/fixture.ts";
@@ -16,8 +22,8 @@ async function running() {
   const body = { message: script("hangAfterChunks=1") };
   const live = await open(h, t, "POST", sessionPath(agentId, null), { body });
   await live.until("text-delta");
-  const [turn] = await h.sql<{ id: IdOf<"turn">; attempt: number }[]>`
-    select id, attempt from turns where session_id = ${live.sessionId}`;
+  const [turn] = await h.sql<{ id: IdOf<"turn">; tenantId: IdOf<"tenant">; attempt: number; claimedAt: Date }[]>`
+    select id, tenant_id, attempt, claimed_at from turns where session_id = ${live.sessionId}`;
   const end = async () => {
     await t.call("POST", sessionPath(agentId, live.sessionId, "/cancel"));
     await live.rest();
@@ -32,7 +38,7 @@ test("a note that failed in an outage is tried again by the next tool", async ()
   url.hostname = "127.0.0.1";
   url.port = String(link.port);
   const sql = openDatabase({ url: url.href, max: 1, applicationName: "parley-test-gate" });
-  const gate = new OutputGate(sql, turn, { patienceMs: 1_000 });
+  const gate = new OutputGate(sql, claimKeyOf(turn), { patienceMs: 1_000 });
   link.cut();
   await expect(gate.note()).rejects.toThrow();
   link.heal();
@@ -43,7 +49,7 @@ test("a note that failed in an outage is tried again by the next tool", async ()
 
 test("a worker that may have lost a turn asks before each tool; one that is surely alive asks once", async () => {
   const { turn, end } = await running();
-  const gate = new OutputGate(h.sql, turn);
+  const gate = new OutputGate(h.sql, claimKeyOf(turn));
   expect(await gate.note()).toBe(true);
   expect(await gate.note(false)).toBe(true);
   await end();
@@ -66,3 +72,48 @@ test("what a tool of a lost turn would write is not written", async () => {
   await expect(write(turn.attempt, "too late")).rejects.toThrow("belongs to another worker");
   expect(await name()).toEqual({ value: "ours" });
 });
+
+test("a claim whose commit a fail-over has lost moves nothing, although the next one has its number", async () => {
+  const { turn, sessionId, end } = await running();
+  const lost = { ...turn, claimedAt: new Date(turn.claimedAt.getTime() - 1) };
+  const row = async () => (await h.sql`select * from turns where id = ${turn.id}`)[0];
+  const before = await row();
+  const key = claimKeyOf(lost);
+  const step = { chunks: [], events: 1, usage: noUsage, record: { steps: [], firstTextAt: null, toolsLeftOut: [] } };
+  const counted = { ...key, tenantId: turn.tenantId };
+  expect(await new OutputGate(h.sql, key).note()).toBe(false);
+  await expect(claimedWrite(h.sql, lost)((inner) => inner`select 1`)).rejects.toThrow("belongs to another worker");
+  expect(await requeueTurn(h.sql, key, "drained", { usage: noUsage })).toBe(false);
+  expect((await noteUsage(h.sql, { ...counted, modelCalls: 0 }, noUsage)).isGone).toBe(true);
+  expect((await writeCheckpoint(h.sql, { ...counted, stepsDone: 0 }, step)).isGone).toBe(true);
+  expect(await noteNewLog(h.sql, { ...key, continuationId: null, events: 0 })).toBe(false);
+  for (const [status, preview] of [
+    ["failed", null],
+    ["succeeded", "preview"],
+  ] as const) {
+    const plain = { sessionId, continuationId: null, keepSeq: null, hasFallbacks: false };
+    expect(await commitOutcome(h.sql, { ...lost, ...plain } as ClaimedTurn, outcome(status, preview))).toBe(false);
+  }
+  expect(await row()).toEqual(before as object);
+  expect(await new OutputGate(h.sql, claimKeyOf(turn)).note()).toBe(true);
+  await end();
+});
+
+function outcome(status: "succeeded" | "failed", preview: string | null): TurnOutcome {
+  return {
+    status,
+    error: null,
+    usage: noUsage,
+    usageKnown: true,
+    messages: [],
+    replaced: null,
+    preview,
+    answer: null,
+    relayEvents: 0,
+    lastChunk: null,
+    continuationId: null,
+    approvals: [],
+    clientCalls: [],
+    record: null,
+  };
+}
