@@ -162,7 +162,7 @@ CREATE TABLE audit_events (
   changes text[] NOT NULL,
   agent_id text,
   CONSTRAINT audit_events_pkey PRIMARY KEY (id),
-  CONSTRAINT audit_events_actor_type_check CHECK (actor_type = ANY (ARRAY['api_key'::text, 'dashboard_user'::text, 'operator'::text, 'chat_user'::text, 'system'::text]))
+  CONSTRAINT audit_events_actor_type_check CHECK (actor_type = ANY (ARRAY['api_key'::text, 'member'::text, 'dashboard_user'::text, 'operator'::text, 'chat_user'::text, 'system'::text]))
 );
 CREATE INDEX audit_events_action ON audit_events USING btree (tenant_id, action, at DESC, id DESC);
 CREATE INDEX audit_events_actor ON audit_events USING btree (tenant_id, actor_id, at DESC, id DESC);
@@ -325,6 +325,7 @@ CREATE TABLE client_tokens (
   expires_at timestamp with time zone NOT NULL,
   created_at timestamp with time zone DEFAULT now() NOT NULL,
   can text[] DEFAULT '{approvals,clientTools}'::text[] NOT NULL,
+  member_id text,
   CONSTRAINT client_tokens_pkey PRIMARY KEY (id),
   CONSTRAINT client_tokens_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(id)
 );
@@ -348,10 +349,20 @@ CREATE TABLE console_sessions (
   created_at timestamp with time zone DEFAULT now() NOT NULL,
   used_at timestamp with time zone DEFAULT now() NOT NULL,
   expires_at timestamp with time zone NOT NULL,
+  email_key text,
+  member_id text,
   CONSTRAINT console_sessions_pkey PRIMARY KEY (digest)
 );
 CREATE INDEX console_sessions_expired ON console_sessions USING btree (expires_at);
+CREATE INDEX console_sessions_person ON console_sessions USING btree (email_key, created_at) WHERE email_key IS NOT NULL;
 CREATE INDEX console_sessions_tenant ON console_sessions USING btree (tenant_id, created_at);
+
+CREATE TABLE console_sign_ins (
+  state_digest bytea NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  CONSTRAINT console_sign_ins_pkey PRIMARY KEY (state_digest)
+);
+CREATE INDEX console_sign_ins_expired ON console_sign_ins USING btree (expires_at);
 
 CREATE TABLE continuations (
   id text NOT NULL,
@@ -474,6 +485,25 @@ CREATE TABLE mcp_sign_ins (
 );
 CREATE INDEX mcp_sign_ins_connection ON mcp_sign_ins USING btree (mcp_connection_id);
 CREATE INDEX mcp_sign_ins_expires ON mcp_sign_ins USING btree (expires_at);
+
+CREATE TABLE members (
+  id text NOT NULL,
+  tenant_id text NOT NULL,
+  email text NOT NULL,
+  email_key text NOT NULL,
+  name text,
+  role text,
+  groups text[] DEFAULT '{}'::text[] NOT NULL,
+  invited_until timestamp with time zone,
+  signed_in_at timestamp with time zone,
+  created_at timestamp with time zone DEFAULT now() NOT NULL,
+  updated_at timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT members_pkey PRIMARY KEY (id),
+  CONSTRAINT members_role_check CHECK (role = ANY (ARRAY['reader'::text, 'approver'::text, 'runner'::text, 'editor'::text, 'admin'::text]))
+);
+CREATE UNIQUE INDEX members_email ON members USING btree (tenant_id, email_key);
+CREATE INDEX members_newest ON members USING btree (tenant_id, created_at DESC, id DESC);
+CREATE INDEX members_person ON members USING btree (email_key);
 
 CREATE TABLE memories (
   id text NOT NULL,
@@ -735,6 +765,15 @@ CREATE INDEX tasks_due ON tasks USING btree (next_fire_at) WHERE next_fire_at IS
 CREATE INDEX tasks_pinned ON tasks USING btree (agent_id, agent_version);
 CREATE INDEX tasks_updated ON tasks USING btree (tenant_id, updated_at DESC, id DESC) WHERE deleted_at IS NULL;
 CREATE INDEX tasks_user_updated ON tasks USING btree (tenant_id, user_id, updated_at DESC, id DESC) WHERE deleted_at IS NULL;
+
+CREATE TABLE tenant_groups (
+  tenant_id text NOT NULL,
+  name text NOT NULL,
+  role text NOT NULL,
+  CONSTRAINT tenant_groups_pkey PRIMARY KEY (tenant_id, name),
+  CONSTRAINT tenant_groups_role_check CHECK (role = ANY (ARRAY['reader'::text, 'approver'::text, 'runner'::text, 'editor'::text, 'admin'::text]))
+);
+CREATE INDEX tenant_groups_name ON tenant_groups USING btree (name);
 
 CREATE TABLE turn_checkpoints (
   turn_id text NOT NULL,

@@ -27,6 +27,7 @@ import { streamHeaders } from "./kernel/http/sse.ts";
 import type { MountedOperation } from "./kernel/openapi/describe-operation.ts";
 import { documentRoute } from "./kernel/openapi/document-route.ts";
 import { mcpConnectionRoutes } from "./mcp-connections/routes.ts";
+import { memberRoutes } from "./members/routes.ts";
 import { memoryRoutes } from "./memories/routes.ts";
 import { merchantEventRoutes } from "./merchant/event-routes.ts";
 import { merchantRoutes } from "./merchant/routes.ts";
@@ -134,6 +135,7 @@ function sliceRoutes(ctx: Ctx) {
     .use(chatRoutes(ctx))
     .use(chatWebhookRoutes(ctx))
     .use(clientTokenRoutes(ctx))
+    .use(memberRoutes(ctx))
     .use(memoryRoutes(ctx))
     .use(mcpConnectionRoutes(ctx))
     .use(merchantRoutes(ctx))

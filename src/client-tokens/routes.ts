@@ -35,9 +35,9 @@ export function clientTokenRoutes(ctx: Ctx) {
           const { agentId, userId, sessionId = null, expiresInSeconds = tokenSecondsDefault } = body;
           const { can = abilitiesDefault, origins = [] } = body;
           checkOrigins(origins);
-          const { keyId } = principal;
+          const { keyId, memberId } = principal;
           const sets = { can: [...new Set(can)], origins: [...new Set(origins)] };
-          const asked = { tenantId, keyId, agentId, userId, sessionId, expiresInSeconds, ...sets };
+          const asked = { tenantId, keyId, memberId, agentId, userId, sessionId, expiresInSeconds, ...sets };
           const release = await slots.take(tenantId, AbortSignal.timeout(databaseWaitMs)).catch(() => {
             throw tooMany("The tenant makes too many client tokens at once.", madeAtOncePerTenantMax);
           });

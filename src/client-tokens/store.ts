@@ -15,8 +15,10 @@ const originsKeptHours = 24;
 /** A client token that is asked for. */
 export interface ClientTokenRequest extends ClientScope {
   readonly tenantId: IdOf<"tenant">;
-  /** The API key that asks; null for a dashboard user. */
+  /** The API key that asks; null for a person. */
   readonly keyId: string | null;
+  /** The member who asks; null for a key or a dashboard user. */
+  readonly memberId: string | null;
   readonly expiresInSeconds: number;
 }
 
@@ -34,16 +36,17 @@ export interface ClientToken {
  * `invalid_request` at the tenant's limits of tokens and origins.
  */
 export async function createClientToken(inner: Tx, asked: ClientTokenRequest): Promise<ClientToken> {
-  const { tenantId, keyId, agentId, userId, sessionId, expiresInSeconds, can, origins } = asked;
+  const { tenantId, keyId, memberId, agentId, userId, sessionId, expiresInSeconds, can, origins } = asked;
   // The lock makes the counts hold.
   await inner`select pg_advisory_xact_lock(hashtextextended(${`client-tokens:${tenantId}`}, 0))`;
   const keyEndsAt = keyId === null ? null : await requireKey(inner, tenantId, keyId);
+  if (memberId !== null) await requireMember(inner, tenantId, memberId);
   await requireScope(inner, asked);
   await requireRoom(inner, tenantId);
   const [id, token] = [newId("clientToken"), randomToken(clientTokenPrefix, tokenBodyLength)];
   const [row] = await inner<{ expiresAt: Date }[]>`
-    insert into client_tokens (id, tenant_id, key_id, digest, agent_id, user_id, session_id, can, origins, expires_at)
-    values (${id}, ${tenantId}, ${keyId}, ${digest(token)}, ${agentId}, ${userId}, ${sessionId}, ${can as string[]}, ${origins as string[]},
+    insert into client_tokens (id, tenant_id, key_id, member_id, digest, agent_id, user_id, session_id, can, origins, expires_at)
+    values (${id}, ${tenantId}, ${keyId}, ${memberId}, ${digest(token)}, ${agentId}, ${userId}, ${sessionId}, ${can as string[]}, ${origins as string[]},
       least(now() + make_interval(secs => ${expiresInSeconds}), ${keyEndsAt}::timestamptz))
     returning expires_at`;
   const { expiresAt } = row as { expiresAt: Date };
@@ -57,6 +60,12 @@ async function requireKey(inner: Tx, tenantId: string, keyId: string): Promise<D
     select expires_at from api_keys where id = ${keyId} and tenant_id = ${tenantId} for key share`;
   if (key === undefined) throw new ApiError("unauthorized");
   return key.expiresAt;
+}
+
+/** Throws 401 for a member who was removed meanwhile. */
+async function requireMember(inner: Tx, tenantId: string, memberId: string): Promise<void> {
+  const rows = await inner`select 1 from members where id = ${memberId} and tenant_id = ${tenantId} for key share`;
+  if (rows.length === 0) throw new ApiError("unauthorized");
 }
 
 async function requireScope(inner: Tx, { tenantId, agentId, userId, sessionId }: ClientTokenRequest): Promise<void> {
@@ -74,7 +83,8 @@ async function requireRoom(inner: Tx, tenantId: string): Promise<void> {
   const [count] = await inner<{ tokens: number }[]>`
     select count(*)::int as tokens from client_tokens c
     where c.tenant_id = ${tenantId} and c.expires_at > now()
-      and (c.key_id is null or c.key_id in (select id from api_keys where tenant_id = ${tenantId}))`;
+      and (c.key_id is null or c.key_id in (select id from api_keys where tenant_id = ${tenantId}))
+      and (c.member_id is null or c.member_id in (select id from members where tenant_id = ${tenantId}))`;
   if ((count?.tokens ?? 0) < clientTokensPerTenantMax) return;
   throw new ApiError("invalid_request", {
     message: `A tenant has at most ${clientTokensPerTenantMax} client tokens that are valid. Delete some, let them expire sooner, or use one token per user.`,

@@ -93,6 +93,11 @@ export const errorTable = {
     a: invalidInA,
     message: "The tenant has as many webhooks as it may have.",
   },
+  member_limit_reached: {
+    b: [400, "member_limit_reached"],
+    a: invalidInA,
+    message: "The tenant has as many members as it may have.",
+  },
   provider_limit_reached: {
     b: [400, "provider_limit_reached"],
     a: invalidInA,
@@ -265,6 +270,11 @@ export const errorTable = {
   merchant_account_mismatch: {
     b: [409, "merchant_account_mismatch"],
     message: "The credential belongs to another merchant account.",
+  },
+  member_exists: { b: [409, "member_exists"], message: "The tenant has a member of this address already." },
+  last_admin: {
+    b: [409, "last_admin"],
+    message: "The tenant would have no admin among its members. Make another member an admin first.",
   },
   webhook_disabled: {
     b: [409, "webhook_disabled"],

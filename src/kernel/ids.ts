@@ -13,6 +13,7 @@ const prefixes = {
   clientToken: "ctk",
   continuation: "cont",
   mcpConnection: "mcp",
+  member: "mbr",
   memory: "mem",
   merchantConnection: "mch",
   merchantEvent: "mev",

@@ -76,6 +76,8 @@ async function endTenant(sql: AnySql, tenantId: string): Promise<boolean> {
   await sql`delete from api_keys where tenant_id = ${tenantId}`;
   await sql`delete from console_sessions where tenant_id = ${tenantId}`;
   await sql`delete from console_links where tenant_id = ${tenantId}`;
+  await sql`delete from members where tenant_id = ${tenantId}`;
+  await sql`delete from tenant_groups where tenant_id = ${tenantId}`;
   await sql`update providers set sealed_key = '', key_fragment = '' where tenant_id = ${tenantId}`;
   await sql`
     update mcp_connections set sealed_credentials = null, sealed_tokens = null, credential_fragment = '', status = 'needs_auth'

@@ -1,9 +1,12 @@
 import { ascii, type Contract, cap, characters, number, pageLimit } from "./contract.ts";
 
 const provider = { id: ["prv", "404 provider_not_found"] } as const;
+const member = { memberId: ["mbr", "404 not_found"] } as const;
+const members = "400 member_limit_reached | 400 invalid_request";
+const lastAdmin = "409 last_admin";
 const taken = "409 provider_name_conflict";
 
-/** Usage, API keys and providers. */
+/** Usage, API keys, members and providers. */
 export const access: readonly Contract[] = [
   {
     op: "GET /v1/usage",
@@ -45,6 +48,34 @@ export const access: readonly Contract[] = [
     ids: { id: ["ak", "404 not_found"] },
     errors: [],
   },
+  {
+    op: "GET /v1/members",
+    success: [200],
+    shape: "MemberPage",
+    errors: ["400 invalid_cursor | 400 invalid_request"],
+    limits: [pageLimit(200)],
+  },
+  {
+    op: "POST /v1/members",
+    success: [201],
+    shape: "Member",
+    body: "json",
+    required: ["email", "role"],
+    key: "response",
+    errors: [members, "409 member_exists"],
+    limits: [cap("members per tenant", 1_000, members)],
+  },
+  { op: "GET /v1/members/:memberId", success: [200], shape: "Member", ids: member, errors: [] },
+  {
+    op: "PATCH /v1/members/:memberId",
+    success: [200],
+    shape: "Member",
+    ids: member,
+    body: "json",
+    required: ["role"],
+    errors: [members, lastAdmin],
+  },
+  { op: "DELETE /v1/members/:memberId", success: [204], shape: null, ids: member, errors: [lastAdmin] },
   {
     op: "POST /v1/client-tokens",
     success: [201],

@@ -5,7 +5,7 @@ import { fillMemories } from "../harness/seed.ts";
 import { callOf, newEntry, png, skillZip } from "./calls.ts";
 import { ask, missing } from "./causes.ts";
 import { webhookBody } from "./outside.ts";
-import { fillClientOrigins, fillClientTokens, freshName, type Scene } from "./scene.ts";
+import { fillClientOrigins, fillClientTokens, fillMembers, freshName, type Scene } from "./scene.ts";
 import { type Call, send } from "./world.ts";
 
 const mib = 1024 * 1024;
@@ -208,6 +208,11 @@ export const bounds: Readonly<Record<string, Bound>> = {
   "keys per tenant": async (s, _, form) => {
     await times(3, () => s.parley.apiKeys.create({ name: freshName() }));
     const make = () => s.t.call("POST", "/v1/apikeys", { form, body: { name: freshName() } });
+    return { last: await make(), beyond: await make() };
+  },
+  "members per tenant": async (s, _, form) => {
+    await fillMembers(s, 999);
+    const make = () => s.t.call("POST", "/v1/members", { form, body: { email: `${freshName()}@a.b`, role: "reader" } });
     return { last: await make(), beyond: await make() };
   },
   "valid client tokens per tenant": filled(async (s) => {

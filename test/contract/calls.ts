@@ -189,6 +189,17 @@ const access: Record<string, Caller> = {
     return {};
   },
   "DELETE /v1/apikeys/:id": idOf("id", (s) => s.newKey()),
+  "GET /v1/members": async (s) => {
+    await s.newMember();
+    return {};
+  },
+  "POST /v1/members": async () => ({ body: { email: `${freshName()}@example.org`, role: "editor" } }),
+  "GET /v1/members/:memberId": idOf("memberId", (s) => s.newMember()),
+  "PATCH /v1/members/:memberId": async (s) => ({
+    params: { memberId: await s.newMember() },
+    body: { role: "approver" },
+  }),
+  "DELETE /v1/members/:memberId": idOf("memberId", (s) => s.newMember()),
   "POST /v1/client-tokens": async (s) => ({ body: { agentId: await s.theAgent(), userId: "anna" } }),
   "DELETE /v1/client-tokens/:id": idOf("id", (s) => s.newClientToken()),
   "GET /v1/providers": async (s) => {

@@ -11,6 +11,7 @@ import { startHarness } from "../harness/harness.ts";
 import { callOf } from "./calls.ts";
 import { ask, type Cause, missing } from "./causes.ts";
 import { agentCauses } from "./causes-agents.ts";
+import { memberCauses } from "./causes-members.ts";
 import { restCauses } from "./causes-rest.ts";
 import { turnCauses } from "./causes-turns.ts";
 import { webhookCauses } from "./causes-webhooks.ts";
@@ -275,6 +276,7 @@ function provoke(cause: Cause): void {
 
 describe("turns, sessions and approvals", () => turnCauses.forEach(provoke));
 describe("agents and skills", () => agentCauses.forEach(provoke));
+describe("members", () => memberCauses.forEach(provoke));
 describe("webhooks", () => webhookCauses.forEach(provoke));
 describe("all else", () => restCauses.forEach(provoke));
 

@@ -81,6 +81,7 @@ export const formRoundtrips: readonly FormRoundtrip[] = [
     inWritten: ({ apiKey }: { apiKey: unknown }) => apiKey,
     inRead: sameOf("apiKeys"),
   },
+  { what: "member", write: "POST /v1/members", read: "GET /v1/members/:memberId", at: byId("memberId") },
   { what: "provider", write: "POST /v1/providers", read: "GET /v1/providers/:id", at: byId("id") },
   { what: "MCP connection", write: "POST /v1/mcp-connections", read: "GET /v1/mcp-connections/:id", at: byId("id") },
   {

@@ -222,6 +222,9 @@ export class Scene {
     return (await this.parley.apiKeys.create({ name: freshName() })).apiKey.id;
   };
 
+  newMember = async (): Promise<string> =>
+    (await this.parley.members.create({ email: `${freshName()}@example.org`, role: "reader" })).id;
+
   newClientToken = async (): Promise<string> => {
     const body = { agentId: await this.theAgent(), userId: "anna" };
     return (await this.t.call("POST", "/v1/client-tokens", { body })).body.id;
@@ -248,6 +251,14 @@ export async function fillClientOrigins({ sql, t }: Scene, agentId: string, coun
   await sql`
     insert into client_origins (origin, agent_id, tenant_id, expires_at)
     select 'https://filler-' || number || '.example.com', ${agentId}, ${t.id}, now() + interval '1 day'
+    from generate_series(1, ${count}::int) number`;
+}
+
+/** Members, as rows. */
+export async function fillMembers({ sql, t }: Scene, count: number): Promise<void> {
+  await sql`
+    insert into members (id, tenant_id, email, email_key, role)
+    select 'mbr_' || substr(md5(random()::text), 1, 24), ${t.id}, 'f' || number || '@filler.example', 'f' || number || '@filler.example', 'reader'
     from generate_series(1, ${count}::int) number`;
 }
 

@@ -1,5 +1,6 @@
 import type { Form } from "../../src/kernel/errors.ts";
 import { type Fields, schemaOfFields } from "./notation.ts";
+import { memberShapes } from "./shapes-members.ts";
 import { pauses } from "./shapes-pauses.ts";
 import { responseShapes } from "./shapes-responses.ts";
 import { cost, tokenCounts, turnShapes } from "./shapes-turns.ts";
@@ -187,7 +188,7 @@ const shapes: Readonly<Record<string, Fields>> = {
     changes: "[text]",
   },
   AuditEventPage: page("AuditEvent"),
-  Actor: { type: "=api_key,dashboard_user,operator,chat_user,system", id: "text?" },
+  Actor: { type: "=api_key,member,dashboard_user,operator,chat_user,system", id: "text?" },
   Prompt: {
     id: "prompt_",
     tenantId: "ten_",
@@ -231,6 +232,7 @@ const shapes: Readonly<Record<string, Fields>> = {
   ApiKeyMade: { apiKey: "#ApiKey", token: "text" },
   ClientTokenMade: { id: "ctk_", token: "text", can: "[=approvals,clientTools,forks]", expiresAt: "time" },
   ApiKeyList: { apiKeys: "[#ApiKey]", "nextCursor?": "text?" },
+  ...memberShapes,
   ProviderItem: provider,
   ProviderList: { providers: "[#ProviderItem]", "nextCursor?": "text?" },
   Provider: { ...provider, baseUrl: "text?", keyFragment: "text" },

@@ -5,4 +5,9 @@ export const unprovoked: readonly { readonly op: string; readonly row: string; r
     row: "409 workspace_delete_conflict | 409 SANDBOX_DELETE_CONFLICT",
     why: "A sandbox that is being deleted gets the same 202 again, so nothing conflicts.",
   },
+  ...["PATCH /v1/members/:memberId", "DELETE /v1/members/:memberId"].map((op) => ({
+    op,
+    row: "409 last_admin",
+    why: "Only a member who is signed in to the console meets it: test/members/members.test.ts.",
+  })),
 ];

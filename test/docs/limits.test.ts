@@ -27,6 +27,7 @@ import * as shared from "../../src/kernel/limits.ts";
 import { relayLogBytesMax } from "../../src/kernel/relay/relay.ts";
 import * as mcp from "../../src/mcp-connections/limits.ts";
 import { mcpConnectionsPerTenantMax } from "../../src/mcp-connections/schema.ts";
+import { invitationDays, membersPerTenantMax } from "../../src/members/schema.ts";
 import { memoriesPerAgentMax, memoryTextBytesMax } from "../../src/memories/schema.ts";
 import { summaryDaysMax } from "../../src/merchant/schema.ts";
 import { picturesPerMessageMax } from "../../src/messages/ui-message.ts";
@@ -69,6 +70,7 @@ const constantsByRow: Readonly<Record<string, Readonly<Record<string, number>>>>
   memories: { memoriesPerAgentMax, memoryTextBytesMax },
   "skills of an agent": { skillsPerAgentMax, archiveBytesMax, filesPerSkillMax, skillBytesMax },
   "API keys": { apiKeysDefault: shared.apiKeysDefault, apiKeysMaxMax, agentsPerKeyMax },
+  members: { membersPerTenantMax, invitationDays },
   "client tokens": {
     clientTokensPerTenantMax,
     tokenSecondsMin,

@@ -52,6 +52,10 @@ import type {
   McpConnectionUpdate,
   McpReconnected,
   McpSignInLink,
+  Member,
+  MemberCreate,
+  MemberPage,
+  MemberUpdate,
   Memory,
   MemoryCreate,
   MemoryPage,
@@ -1503,6 +1507,45 @@ class ApiKeysClient {
   }
 }
 
+/** People who sign in to the console, and what each may do. */
+class MembersClient {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** List members, newest first: `GET /v1/members`. */
+  list(query: { cursor?: string; limit?: number } = {}, options: CallOptions = {}): Promise<MemberPage> {
+    return this.#transport.call("GET", "/v1/members", { query, ...options });
+  }
+
+  /** List members, newest first, row by row over all pages: `GET /v1/members`. */
+  listAll(query: { cursor?: string; limit?: number } = {}, options: CallOptions = {}): AsyncGenerator<Member> {
+    return this.#transport.rows("/v1/members", "data", { query, ...options });
+  }
+
+  /** Invite a member: `POST /v1/members`. */
+  create(body: MemberCreate, options: CallOptions = {}): Promise<Member> {
+    return this.#transport.call("POST", "/v1/members", { body, ...options });
+  }
+
+  /** Read a member: `GET /v1/members/{memberId}`. */
+  get(memberId: string, options: CallOptions = {}): Promise<Member> {
+    return this.#transport.call("GET", path`/v1/members/${memberId}`, { ...options });
+  }
+
+  /** Change a member's role: `PATCH /v1/members/{memberId}`. */
+  update(memberId: string, body: MemberUpdate, options: CallOptions = {}): Promise<Member> {
+    return this.#transport.call("PATCH", path`/v1/members/${memberId}`, { body, ...options });
+  }
+
+  /** Remove a member: `DELETE /v1/members/{memberId}`. */
+  delete(memberId: string, options: CallOptions = {}): Promise<void> {
+    return this.#transport.call("DELETE", path`/v1/members/${memberId}`, { ...options });
+  }
+}
+
 /** Credentials of pages without a back end, each for one end user of an agent. */
 class ClientTokensClient {
   readonly #transport: Transport;
@@ -1550,6 +1593,7 @@ export class Nouns {
   readonly webhookDeliveries: WebhookDeliveriesClient;
   readonly auditEvents: AuditEventsClient;
   readonly apiKeys: ApiKeysClient;
+  readonly members: MembersClient;
   readonly clientTokens: ClientTokensClient;
 
   constructor(transport: Transport) {
@@ -1579,6 +1623,7 @@ export class Nouns {
     this.webhookDeliveries = new WebhookDeliveriesClient(transport);
     this.auditEvents = new AuditEventsClient(transport);
     this.apiKeys = new ApiKeysClient(transport);
+    this.members = new MembersClient(transport);
     this.clientTokens = new ClientTokensClient(transport);
   }
 }

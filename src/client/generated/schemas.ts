@@ -1,7 +1,7 @@
 /** Made from the OpenAPI document by `npm run client`; not to be edited. */
 
 export interface Actor {
-  type: "api_key" | "dashboard_user" | "operator" | "chat_user" | "system";
+  type: "api_key" | "member" | "dashboard_user" | "operator" | "chat_user" | "system";
   id: string | null;
 }
 
@@ -564,6 +564,32 @@ export interface McpSignInLink {
 export interface McpToolLeftOut {
   name: string;
   reason: string;
+}
+
+export interface Member {
+  id: string;
+  email: string;
+  name: string | null;
+  role: "reader" | "approver" | "runner" | "editor" | "admin" | null;
+  groupRole: "reader" | "approver" | "runner" | "editor" | "admin" | null;
+  invitedUntil: string | null;
+  lastSignInAt: string | null;
+  createdAt: string;
+  updatedAt: string;
+}
+
+export interface MemberCreate {
+  email: string;
+  role: "reader" | "approver" | "runner" | "editor" | "admin";
+}
+
+export interface MemberPage {
+  data: Array<Member>;
+  nextCursor: string | null;
+}
+
+export interface MemberUpdate {
+  role: "reader" | "approver" | "runner" | "editor" | "admin";
 }
 
 export interface Memory {

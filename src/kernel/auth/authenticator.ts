@@ -9,6 +9,7 @@ import { type AuditActor, systemActor } from "./actor.ts";
 import { bearerOf, clientTokenPrefix, keyPrefix } from "./bearer.ts";
 import type { ClientAbility, ClientScope } from "./client-scope.ts";
 import { type DashboardJwtConfig, jwtVerifier } from "./dashboard-jwt.ts";
+import { type MemberOwnerRow, readMember, roleOfMember } from "./member.ts";
 import type { Proof } from "./proof.ts";
 import { type RecalledKey, RecalledKeys } from "./recalled-keys.ts";
 import { type AccessRole, isRole, type Permission, roleDefault } from "./roles.ts";
@@ -17,11 +18,13 @@ import { readTenantRow, showTenant, type Tenant, type TenantRow } from "./tenant
 /** Who sent a request. */
 export interface Principal extends Permission {
   readonly tenant: Tenant;
-  readonly kind: "api_key" | "client_token" | "dashboard" | "tenant";
+  readonly kind: "api_key" | "client_token" | "dashboard" | "member" | "tenant";
   /** The digest of the API key, in hexadecimal digits; null for every other credential. */
   readonly key: string | null;
   /** The API key's id; null for every other credential. */
   readonly keyId: IdOf<"apiKey"> | null;
+  /** The member who is signed in to the console; null for every other credential. */
+  readonly memberId: IdOf<"member"> | null;
   /** Once it is `known` it stays so. */
   proof: Proof;
   /** The dashboard user, when the token names one. */
@@ -44,6 +47,7 @@ export function tenantPrincipal(tenant: Tenant): Principal {
     kind: "tenant",
     key: null,
     keyId: null,
+    memberId: null,
     proof: "known",
     role: roleDefault,
     agentIds: null,
@@ -64,6 +68,8 @@ export interface Authenticator {
    * credential is not valid, 503 when that cannot be checked now.
    */
   authenticate(authorization: string | null): Promise<Principal>;
+  /** Returns a member of a tenant, with the role as it is now. Throws 401 for one who is there no more, or may do nothing. */
+  authenticateMember(memberId: IdOf<"member">): Promise<Principal>;
   /**
    * Returns who sent a request with this header if its API key still is whose it was a moment ago, which the statement
    * that does the request's work has to prove; null where that is not known.
@@ -130,6 +136,12 @@ export function createAuthenticator(sql: AnySql, config: DashboardJwtConfig): Au
       const claims = await verify(credential);
       return principalOfClaims(sql, claims);
     },
+    async authenticateMember(memberId) {
+      const row = await readMember(sql, memberId);
+      const role = row === null ? null : roleOfMember(row);
+      if (row === null || role === null) throw new ApiError("unauthorized", { message: noMember });
+      return { ...ofMember(row, role), writeBefore: writeBefore(row) };
+    },
     async knowsOrigin(origin, agentId) {
       const [row] = await sql`
         select /* origin.find */ 1 from client_origins
@@ -163,6 +175,24 @@ function keyOwners(sql: AnySql): KeyOwners {
   return new Batcher(find, { countMax: keyGroupMax, gathers: true, patienceMs: keyPatienceMs });
 }
 
+const noMember = "You are no member of this tenant (any more). Sign in again, or choose another tenant.";
+
+function ofMember(row: MemberOwnerRow, role: AccessRole): Omit<Principal, "writeBefore"> {
+  return {
+    tenant: showTenant(row),
+    kind: "member",
+    key: null,
+    keyId: null,
+    memberId: row.memberId,
+    proof: "known",
+    role,
+    agentIds: null,
+    authUserId: null,
+    client: null,
+    actor: { type: "member", id: row.memberId },
+  };
+}
+
 const digestOf = (key: string) => digest(key).toString("hex");
 
 async function principalOfKey(owners: KeyOwners, recalled: RecalledKeys, key: string): Promise<Principal> {
@@ -182,6 +212,7 @@ function ofKey(key: string, { tenant, keyId, role, agentIds, writeBefore }: Reca
     kind: "api_key",
     key,
     keyId,
+    memberId: null,
     role,
     agentIds,
     authUserId: null,
@@ -193,7 +224,7 @@ function ofKey(key: string, { tenant, keyId, role, agentIds, writeBefore }: Reca
 
 /**
  * Client tokens are looked up together too: so a flood of invented ones costs a statement for a hundred, and new ones
- * wait for little. One is valid as long as its agent, and the key that made it, exist.
+ * wait for little. One is valid as long as its agent, and the key or member that made it, exist.
  */
 function clientTokensOf(sql: AnySql): ClientTokens {
   const find = async (digests: readonly string[]) => {
@@ -205,7 +236,8 @@ function clientTokensOf(sql: AnySql): ClientTokens {
       where c.digest = any(array(select decode(asked, 'hex') from unnest(${digests as string[]}::text[]) asked))
         and c.expires_at > now() and t.deleted_at is null
         and exists (select 1 from agents a where a.id = c.agent_id)
-        and (c.key_id is null or exists (select 1 from api_keys k where k.id = c.key_id))`;
+        and (c.key_id is null or exists (select 1 from api_keys k where k.id = c.key_id))
+        and (c.member_id is null or exists (select 1 from members m where m.id = c.member_id))`;
     const byDigest = new Map(rows.map((row) => [row.digest, row]));
     return digests.map((asked) => byDigest.get(asked));
   };
@@ -221,6 +253,7 @@ async function principalOfClientToken(tokens: ClientTokens, tokenDigest: string)
     kind: "client_token",
     key: null,
     keyId: null,
+    memberId: null,
     proof: "known",
     // What it was made for says what it may do, and of which agent.
     role: "runner",
@@ -245,6 +278,7 @@ async function principalOfClaims(sql: AnySql, claims: JWTPayload): Promise<Princ
     kind: "dashboard",
     key: null,
     keyId: null,
+    memberId: null,
     proof: "known",
     role,
     agentIds: null,

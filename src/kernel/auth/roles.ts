@@ -35,6 +35,11 @@ export function mayDo(role: AccessRole, needs: AccessRole): boolean {
   return roles.indexOf(role) >= roles.indexOf(needs);
 }
 
+/** Returns the highest of some roles; null where there is none. */
+export function higherRole(some: readonly (AccessRole | null)[]): AccessRole | null {
+  return roles.findLast((role) => some.includes(role)) ?? null;
+}
+
 /** Throws 403 `forbidden` where a credential may not do what needs this. */
 export function requireRole({ role, agentIds }: Permission, { role: needs, allAgents }: RoleRule): void {
   if (!mayDo(role, needs)) {

@@ -29,6 +29,7 @@ const descriptions = {
   webhookDeliveries: "Events on their way to a webhook.",
   auditEvents: "Who did what.",
   apiKeys: "Credentials of the tenant.",
+  members: "People who sign in to the console, and what each may do.",
   clientTokens: "Credentials of pages without a back end, each for one end user of an agent.",
 } as const;
 

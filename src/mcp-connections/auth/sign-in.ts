@@ -25,7 +25,7 @@ const secretBytes = 32;
 
 /**
  * `POST /v1/mcp-connections/:id/connect`: returns a link to this service where a
- * person signs in. Throws 403 for every caller but a dashboard user; 404 for a connection that
+ * person signs in. Throws 403 for every caller but a dashboard user or a member; 404 for a connection that
  * is missing or another tenant's, and 400 for one that does not wait for a sign-in. In form A
  * both are 500 `internal`, as its interface demands.
  */
@@ -35,7 +35,8 @@ export async function createSignInLink(
   principal: Principal,
   id: IdOf<"mcpConnection">,
 ): Promise<{ url: string }> {
-  if (principal.kind !== "dashboard" || principal.authUserId === null) throw new ApiError("dashboard_required");
+  const isPerson = principal.kind === "member" || (principal.kind === "dashboard" && principal.authUserId !== null);
+  if (!isPerson) throw new ApiError("dashboard_required");
   const row = await findMcpConnection(inner, principal.tenant.id, id);
   if (row === null) throw new ApiError("sign_in_missing");
   if (row.authType !== "oauth_authorization_code" || row.status === "connected")
