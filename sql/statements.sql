@@ -978,7 +978,7 @@ select home.visible, asked.*, case when status = 'running' then pg_notify($4, as
 from home left join asked on true;
 
 
--- turn.claim: 2 texts
+-- turn.claim: 3 texts
 
 -- when: a turn with a job, or several
 -- when: a parked turn
@@ -993,6 +993,87 @@ with /* turn.claim */ asked as materialized (
   as a (turn_id, lock_key, tenant_id)
   limit $4
 ), allowed as materialized (select asked.*, pg_try_advisory_lock(hashtextextended(asked.lock_key, 0)) as locked from asked
+), held as materialized (
+  select allowed.*, free.id is not null as is_free from allowed left join lateral (
+    select id from turns where id = allowed.turn_id and allowed.locked for no key update skip locked
+  ) free on true
+), claimed as (
+  update turns set status = 'running', attempt = attempt + 1, worker_id = $5, claimed_at = date_trunc('milliseconds', now()), parked_at = null,
+  started_at = coalesce(started_at, now()), calls_before = model_calls,
+  log_attempt = case when continuation_id is null and steps_done = 0 then attempt + 1 else log_attempt end
+  from held where held.is_free and id = held.turn_id and coalesce(session_id, id) = held.lock_key
+  and (turns.tenant_id || '') = held.tenant_id and (status || '') = 'queued' and cancel_requested_at is null
+  and case when $6 then (continuation_id is not null or not (
+      select true from turns p where p.tenant_id = turns.tenant_id and (p.status = 'queued' and p.parked_at is not null and p.cancel_requested_at is null)
+      and (p.accepted_at, p.id) < (turns.accepted_at, turns.id) order by p.accepted_at, p.id limit 1) is not null)
+  and (select true from tenants n where n.id = turns.tenant_id and n.running_turns is not null) is null else true end
+  returning turns.*
+), continued as (
+  update continuations c set status = 'running', started_at = coalesce(c.started_at, now()),
+  log_attempt = coalesce(case when claimed.steps_done > 0 then c.log_attempt end, claimed.attempt)
+  from claimed where c.id = claimed.continuation_id
+  returning c.turn_id, c.log_attempt, coalesce(c.caller_options, (
+      select e.caller_options from continuations e
+      where e.turn_id = c.turn_id and e.caller_options is not null order by e.created_at desc, e.id desc limit 1
+  )) as caller_options
+) , unqueued as (
+  delete from graphile_worker._private_jobs j using (
+    select job.id from claimed cross join lateral (
+      select id from graphile_worker._private_jobs where key = claimed.id and locked_at is null for update skip locked
+    ) job
+  ) found
+  where j.id = found.id
+)
+select held.turn_id as asked_id, held.locked, held.is_free, t.id, t.tenant_id, t.agent_id, t.session_id, t.kind, t.continuation_id, t.attempt, t.agent_version, t.input,
+t.keep_seq, t.assistant_message_id, t.user_id, t.metadata as turn_metadata, t.request_id, t.model_calls, t.input_tokens + t.output_tokens as used_tokens, t.run_ms, t.response_format, t.answer,
+coalesce((select c.log_attempt from continued c where c.turn_id = t.id), t.log_attempt) as log_attempt, t.steps_done, t.step_events, t.tool_events,
+coalesce((select c.caller_options from continued c where c.turn_id = t.id), t.caller_options) as caller_options,
+t.traceparent, t.claimed_at, t.steps, t.tools_left_out, extract(epoch from now() - coalesce(t.queued_at, t.accepted_at))::float8 as waited_seconds,
+tenant.*, agent.*, history.*
+from held left join claimed t on t.id = held.turn_id
+left join lateral (
+  select n.usage_credit from tenants n where n.id = t.tenant_id
+) tenant on true
+left join lateral (
+  select a.id as a_id, a.tenant_id as a_tenant_id, a.status as a_status, a.managed as a_managed,
+  a.workspace_id as a_workspace_id, coalesce(t.agent_version, a.version) as a_version, v.config as a_config,
+  exists (select 1 from agent_skills k where k.agent_id = a.id) as has_skills,
+  exists (select 1 from memories k where k.agent_id = a.id) as has_memories,
+  v.provider_id as provider_named, p.id as p_id, p.name as p_name, p.provider_type as p_type,
+  p.base_url as p_base_url, p.sealed_key as p_sealed_key, p.key_fragment as p_key_fragment,
+  p.created_at as p_created_at, p.updated_at as p_updated_at
+  from agents a
+  left join agent_versions v on v.agent_id = a.id and v.version = coalesce(t.agent_version, a.version)
+  left join providers p on p.id = v.provider_id and p.tenant_id = a.tenant_id
+  where a.id = t.agent_id and a.tenant_id = t.tenant_id) agent on true
+left join lateral (
+  select s.metadata, z.upto_seq, z.text as summary, case when s.message_count > $7 then null when (select sum(m.bytes) from messages m
+    where m.session_id = s.id and m.seq > coalesce(z.upto_seq, 0) and (t.keep_seq is null or m.seq <= t.keep_seq)) > $8 then null
+  else (
+    select json_build_object('seqs', json_agg(m.seq order by m.seq), 'messages', json_agg(m.content order by m.seq)) from messages m
+    where m.session_id = s.id and m.seq > coalesce(z.upto_seq, 0) and (t.keep_seq is null or m.seq <= t.keep_seq)
+  ) end as transcript, coalesce((
+      select json_agg(json_build_object('toolCallId', a.tool_call_id, 'approved', a.status = 'approved', 'reason', a.reason))
+      from approvals a where a.continuation_id = t.continuation_id
+    ), '[]') as decisions
+  from sessions s
+  left join agent_versions v on v.agent_id = s.agent_id and v.version = t.agent_version
+  left join session_summaries z on z.session_id = s.id and (v.config ->> 'autoCompaction')::boolean
+  and (t.keep_seq is null or z.upto_seq <= t.keep_seq)
+  where s.id = t.session_id) history on true;
+
+-- when: a turn over a pooler, whose lock was taken before
+-- parameters: $1 text[], $2 text[], $3 text[], $4 bigint, $5 text wk_…, $6 boolean, $7 integer, $8 bigint
+-- plan: the statement: tenants by tenants_pkey, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated, agent_skills by agent_skills_created, memories by memories_accessed, approvals by approvals_continuation, sessions by sessions_pkey, agent_versions by agent_versions_pkey, session_summaries by session_summaries_pkey, messages by messages_pkey, messages by messages_pkey
+-- plan: held: turns by turns_pkey, locks them
+-- plan: claimed: turns by turns_parked, tenants by tenants_pkey, turns by turns_pkey, updates turns
+-- plan: continued: continuations by continuations_pkey, continuations by continuations_turn, updates continuations
+-- plan: unqueued: _private_jobs by jobs_key_key1, locks them, _private_jobs by jobs_pkey1, deletes _private_jobs
+with /* turn.claim */ asked as materialized (
+  select * from unnest($1::text[], $2::text[], $3::text[])
+  as a (turn_id, lock_key, tenant_id)
+  limit $4
+), allowed as materialized (select asked.*, true as locked from asked
 ), held as materialized (
   select allowed.*, free.id is not null as is_free from allowed left join lateral (
     select id from turns where id = allowed.turn_id and allowed.locked for no key update skip locked
@@ -1497,12 +1578,18 @@ order by oldest.since, n.id;
 
 -- when: a turn with a job, or several
 -- when: a parked turn
+-- when: a turn over a pooler, whose lock was taken before
 -- parameters: $1 text turn_…
 -- plan: the statement: turns by turns_pkey
 select /* turn.is_queued */ 1 from turns where id = $1 and status = 'queued' and cancel_requested_at is null;
 
 
--- turn.lock
+-- turn.lock: 2 texts
+
+-- when: a turn over a pooler, whose lock was taken before
+-- parameters: $1 text[]
+select /* turn.lock */ place::int, pg_try_advisory_lock(hashtextextended(key, 0)) as locked
+from unnest($1::text[]) with ordinality as asked (key, place);
 
 -- when: a turn of a tenant with a limit of running turns
 -- parameters: $1 text ss_…
@@ -1665,6 +1752,7 @@ where id = $1 and worker_id = $2 and status = 'running' and shown_at is null;
 
 -- when: a turn with a job, or several
 -- when: a parked turn
+-- when: a turn over a pooler, whose lock was taken before
 -- when: a turn of a tenant with a limit of running turns
 -- when: the lock of an ended turn's session is released
 -- parameters: $1 text[]

@@ -39,7 +39,8 @@ export interface WorkerPoolOptions {
 export async function startWorkerPool(ctx: Ctx, options: WorkerPoolOptions): Promise<WorkerPool> {
   const { databaseUrl, frozenMs = workerFrozenMs } = options;
   const { log, sql: pool } = ctx;
-  const slots = ctx.config.workerConcurrency;
+  const { workerConcurrency: slots, databasePoolUrl } = ctx.config;
+  const isPooled = databasePoolUrl !== null;
   const drained = Promise.withResolvers<void>();
   const connection: LockConnection = new LockConnection({
     databaseUrl,
@@ -66,7 +67,7 @@ export async function startWorkerPool(ctx: Ctx, options: WorkerPoolOptions): Pro
       void stop().then(drained.resolve);
     },
   });
-  const turns = new RunningTurns({ connection, slots, pool, log });
+  const turns = new RunningTurns({ connection, slots, pool, isPooled, log });
   measureSlots(() => ({ used: turns.turns.length, slots }));
   const dispatcher = new Dispatcher({ ctx, connection, turns, run: (running) => runTurn(ctx, running) });
   const queues = new WorkerQueues({ ctx, connection, turns, dispatcher, databaseUrl });

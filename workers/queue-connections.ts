@@ -1,10 +1,13 @@
 import { EventEmitter } from "node:events";
+import type { Socket } from "node:net";
 import { clearTimeout, setImmediate, setTimeout } from "node:timers";
-import { Client, Pool, type PoolClient } from "pg";
+import { Client, Pool, type PoolClient, type PoolConfig } from "pg";
 import { addressOf } from "../src/kernel/database/address.ts";
-import { statementTimeoutMs } from "../src/kernel/database/client.ts";
 import { isReadOnly } from "../src/kernel/database/failure.ts";
 import { vanishedHostSettings } from "../src/kernel/database/keepalive.ts";
+import { PooledConnections } from "../src/kernel/database/pooled-connections.ts";
+import { PooledStream } from "../src/kernel/database/pooled-stream.ts";
+import { statementTimeoutMs } from "../src/kernel/database/pooler-limits.ts";
 import { addressedSocket } from "../src/kernel/database/socket.ts";
 import { databaseWaitMs } from "../src/kernel/limits.ts";
 import type { Logger } from "../src/kernel/telemetry/log.ts";
@@ -15,6 +18,8 @@ const responseMs = databaseWaitMs;
 /** Where the queue is, and the name by which the reaper finds a worker's connections. */
 export interface QueueDatabase {
   readonly databaseUrl: string;
+  /** A pooler in transaction mode, through which jobs are fetched and ended; null: there is none. */
+  readonly databasePoolUrl: string | null;
   readonly applicationName: string;
 }
 
@@ -31,26 +36,40 @@ const idleMs = 2_000;
  * statement, because a pooler may refuse them as start-up parameters.
  */
 export function openQueueConnections(
-  { databaseUrl, applicationName }: QueueDatabase,
+  { databaseUrl, databasePoolUrl, applicationName }: QueueDatabase,
   connectionsMax: number,
   log: Logger,
 ): Pool {
-  const address = addressOf(databaseUrl);
   const pool = new UnheardPool({
-    connectionString: address.url,
-    application_name: applicationName,
-    stream: () => addressedSocket(address),
+    ...(databasePoolUrl === null ? direct(databaseUrl, applicationName) : pooled(databasePoolUrl)),
     max: connectionsMax,
     connectionTimeoutMillis: databaseWaitMs,
     idleTimeoutMillis: idleMs,
     Client: BoundedClient,
-    // The pool awaits it before it hands the connection out, although its type is `void`.
-    onConnect: (client) => client.query(settings) as unknown as undefined,
   });
   const note = (error: unknown) => log.debug({ err: error }, "a connection of the queue broke");
   pool.on("error", note);
   pool.on("connect", (client) => client.on("error", note));
   return pool;
+}
+
+function direct(databaseUrl: string, applicationName: string): PoolConfig {
+  const address = addressOf(databaseUrl);
+  return {
+    connectionString: address.url,
+    application_name: applicationName,
+    stream: () => addressedSocket(address),
+    // The pool awaits it before it hands the connection out, although its type is `void`.
+    onConnect: (client) => client.query(settings) as unknown as undefined,
+  };
+}
+
+/** The settings are made in each transaction. A host that vanishes is the pooler's to find. */
+function pooled(databasePoolUrl: string): PoolConfig {
+  const address = addressOf(databasePoolUrl);
+  const connections = new PooledConnections(address, { synchronous_commit: "off" });
+  const stream = () => new PooledStream(address, connections) as unknown as Socket;
+  return { connectionString: address.plainUrl, ssl: false, stream };
 }
 
 /**

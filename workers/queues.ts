@@ -50,8 +50,9 @@ export class WorkerQueues {
   constructor(options: QueuesOptions) {
     const { ctx, connection, databaseUrl } = options;
     this.#options = options;
-    const database = { databaseUrl, applicationName: connection.applicationName };
-    this.#connections = openQueueConnections(database, ctx.config.pools.queue, ctx.log);
+    const { databasePoolUrl, pools } = ctx.config;
+    const database = { databaseUrl, databasePoolUrl, applicationName: connection.applicationName };
+    this.#connections = openQueueConnections(database, pools.queue, ctx.log);
     this.#lanes = new Lanes({ sql: ctx.lookSql, log: ctx.log, onCalled: (count) => this.#queues.others?.nudge(count) });
     const peers = () => connection.peers;
     this.#bells = {

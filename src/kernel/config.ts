@@ -20,6 +20,8 @@ export interface Config {
   readonly publicUrl: string | null;
   /** Null: the embedded Postgres. */
   readonly databaseUrl: string | null;
+  /** A pooler in transaction mode for what needs no session; null: everything goes to `databaseUrl`. */
+  readonly databasePoolUrl: string | null;
   /** A replica for lists and reports; null: these are read from the primary. */
   readonly databaseReadUrl: string | null;
   /** Null: the in-process relay. */
@@ -143,6 +145,7 @@ export function readConfig(env: Environment = environment, defaults: ConfigDefau
     host: text("HOST") ?? "127.0.0.1",
     publicUrl: url("PUBLIC_URL", text("PUBLIC_URL"), ["http:", "https:"]),
     databaseUrl: databaseUrl("DATABASE_URL", text("DATABASE_URL")),
+    databasePoolUrl: poolUrl(text("DATABASE_POOL_URL"), text("DATABASE_URL")),
     databaseReadUrl: oneHost("DATABASE_READ_URL", databaseUrl("DATABASE_READ_URL", text("DATABASE_READ_URL"))),
     redisUrl: redisUrl(text("REDIS_URL")),
     home: resolve(text("PARLEY_HOME") ?? ".parley"),
@@ -261,6 +264,15 @@ function databaseUrl(name: string, value: string | null): string | null {
 function oneHost(name: string, value: string | null): string | null {
   if (value === null || hostsOf(value)?.length === 1) return value;
   throw new ConfigError(`${name} must name one host; a name or a balancer before several does.`);
+}
+
+function poolUrl(value: string | null, direct: string | null): string | null {
+  const checked = oneHost("DATABASE_POOL_URL", databaseUrl("DATABASE_POOL_URL", value));
+  if (checked !== null && direct === null)
+    throw new ConfigError(
+      "DATABASE_POOL_URL needs DATABASE_URL, for locks and migrations: they are not said over a pooler.",
+    );
+  return checked;
 }
 
 function redisUrl(value: string | null): string | null {

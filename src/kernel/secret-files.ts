@@ -5,6 +5,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** Variables that hold secrets. Each has a twin with `_FILE`, which names a file that has the value. */
 export const secretVariables = [
   "DATABASE_URL",
+  "DATABASE_POOL_URL",
   "DATABASE_READ_URL",
   "REDIS_URL",
   "ENCRYPTION_KEY",

@@ -23,6 +23,33 @@ export async function checkDatabase(databaseUrl: string): Promise<void> {
   );
 }
 
+/**
+ * Checks that a pooler leads to the same database, and allows transactions: what is locked on the one has to be what is
+ * written through the other. Throws `OperatorError`.
+ */
+export async function checkPooler(databaseUrl: string, poolUrl: string | null): Promise<void> {
+  if (poolUrl === null) return;
+  await reach(async () => {
+    const [direct, pooled] = await Promise.all([identityOf(databaseUrl), identityOf(poolUrl)]);
+    if (direct === pooled) return;
+    throw new OperatorError("DATABASE_POOL_URL leads to another database than DATABASE_URL.");
+  }, "DATABASE_POOL_URL");
+}
+
+/** Returns what tells a database from any other, and one start of its server from the next. Throws where there are no transactions. */
+async function identityOf(url: string): Promise<string> {
+  const sql = openOneConnection(url, { prepare: false, isNameless: true });
+  try {
+    const [row] = await sql.begin(
+      (inner) => inner<{ identity: string }[]>`
+        select concat_ws(' ', current_database(), extract(epoch from pg_postmaster_start_time())) as identity`,
+    );
+    return row?.identity ?? "";
+  } finally {
+    await sql.end({ timeout: 0 });
+  }
+}
+
 /** Throws `OperatorError` when the server takes no writes, as a standby. */
 export async function refuseReadOnly(databaseUrl: string): Promise<void> {
   const sql = openOneConnection(databaseUrl);
@@ -38,7 +65,7 @@ export async function refuseReadOnly(databaseUrl: string): Promise<void> {
 }
 
 /** Repeats `ask`, because the database may still be starting, for up to `databaseWaitMs`. Returns its result; throws `OperatorError` when the database cannot be reached. */
-export async function reach<T>(ask: () => Promise<T>): Promise<T> {
+export async function reach<T>(ask: () => Promise<T>, name: DatabaseVariable = "DATABASE_URL"): Promise<T> {
   try {
     return await retry(ask, {
       limitMs: databaseWaitMs,
@@ -47,17 +74,20 @@ export async function reach<T>(ask: () => Promise<T>): Promise<T> {
       retryIf: (error) => !(error instanceof OperatorError) && isTransient(error),
     });
   } catch (error) {
-    throw error instanceof OperatorError ? error : explained(error);
+    throw error instanceof OperatorError ? error : explained(error, name);
   }
 }
 
-/** Returns an error as the operator is told it. */
-export function explained(error: unknown): unknown {
+/** The variables that name the database. */
+type DatabaseVariable = "DATABASE_URL" | "DATABASE_POOL_URL";
+
+/** Returns an error of the database that a variable names as the operator is told it. */
+export function explained(error: unknown, name: DatabaseVariable = "DATABASE_URL"): unknown {
   if (error instanceof OldNumberingError) return new OperatorError(error.message);
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   const way = wayOut(code, isUnavailable(error));
   if (way === null) return error;
-  return new OperatorError(`Cannot use the database that DATABASE_URL names: ${reasonOf(error)}. ${way}`);
+  return new OperatorError(`Cannot use the database that ${name} names: ${reasonOf(error)}. ${way}`);
 }
 
 /** Returns what the operator can do about an error; null when they can do nothing. SQLSTATE class 28 is a refused login, 3D000 a database that does not exist. */

@@ -16,7 +16,7 @@
 import { reportsMax } from "../kernel/admission/reports.ts";
 import type { Config } from "../kernel/config.ts";
 import { type Ctx, createContext, type Resources } from "../kernel/context.ts";
-import { openDatabase, type Sql } from "../kernel/database/client.ts";
+import { openDatabase, type PoolOptions, type Sql } from "../kernel/database/client.ts";
 import { MemoryRelay } from "../kernel/relay/memory.ts";
 import type { Relay } from "../kernel/relay/relay.ts";
 import type { Logger } from "../kernel/telemetry/log.ts";
@@ -60,10 +60,9 @@ export function openHttpContext(foundation: Foundation, opened: AsyncDisposableS
   const redis = redisUrl === null ? null : openRateRedis(redisUrl, log, opened);
   const reportSql = openPool(foundation, "parley-http-reports", reportsMax, opened);
   const authSql = openPool(foundation, "parley-http-auth", authConnectionsMax, opened);
-  const { databaseReadUrl, pools } = foundation.config;
-  const replicaPool = { ...foundation, databaseUrl: databaseReadUrl ?? "" };
+  const { databaseReadUrl: url, pools } = foundation.config;
   const reads =
-    databaseReadUrl === null ? {} : { readSql: openPool(replicaPool, "parley-http-replica", pools.http, opened) };
+    url === null ? {} : { readSql: openAt({ url, max: pools.http, applicationName: "parley-http-replica" }, opened) };
   return openContext({ ...foundation, redis, reportSql, authSql, ...reads }, "parley-http", pools.http, opened);
 }
 
@@ -83,14 +82,20 @@ function openContext(
   return createContext({ ...resources, sql, probeSql: openPool(resources, `${name}-probe`, 1, opened) });
 }
 
-/** Returns a pool, which connects at its first statement and is closed with `opened`. */
+/** Returns a pool on the database, through its pooler where it has one. */
 function openPool(
-  { databaseUrl: url }: Foundation,
+  { databaseUrl, config: { databasePoolUrl } }: Foundation,
   applicationName: string,
   max: number,
   opened: AsyncDisposableStack,
 ): Sql {
-  const pool = openDatabase({ url, max, applicationName });
+  const url = databasePoolUrl ?? databaseUrl;
+  return openAt({ url, max, applicationName, isPooled: databasePoolUrl !== null }, opened);
+}
+
+/** Returns a pool, which connects at its first statement and is closed with `opened`. */
+function openAt(options: PoolOptions, opened: AsyncDisposableStack): Sql {
+  const pool = openDatabase(options);
   opened.defer(() => pool.end({ timeout: poolCloseSeconds }));
   return pool;
 }

@@ -11,7 +11,7 @@ const roundMs = 2_000;
 
 const refusal =
   "DATABASE_URL leads through a connection pooler in transaction mode, which loses the locks that sessions rest on. " +
-  "Give the address of Postgres itself, or of a pool in session mode.";
+  "Give the address of Postgres itself, or of a pool in session mode; the pooler's belongs in DATABASE_POOL_URL.";
 
 /** The server's session behind a connection: its process, and the mark that was set there. */
 interface ServerSession {

@@ -1,7 +1,7 @@
 import { createApp } from "../app.ts";
 import { lastRequestsMs } from "../kernel/limits.ts";
 import { followEpoch } from "../kernel/relay/epoch.ts";
-import { checkDatabase } from "./database.ts";
+import { checkDatabase, checkPooler } from "./database.ts";
 import { openFoundation, openHttpContext } from "./foundation.ts";
 import { openPort } from "./http.ts";
 import { openRuntime } from "./open-runtime.ts";
@@ -14,6 +14,7 @@ export const serve: Role = async (config, log, opened) => {
   const shared = requireShared(config);
   const http = await openPort(config, log, opened);
   await checkDatabase(shared.databaseUrl);
+  await checkPooler(shared.databaseUrl, config.databasePoolUrl);
   await checkRedis(shared.redisUrl);
   const { publicUrl } = http;
   const foundation = openFoundation({ ...shared, config, log, publicUrl, simulatedModelUrl: null }, opened);

@@ -7,7 +7,7 @@ import type { Logger } from "../kernel/telemetry/log.ts";
 import { startSimulatedModel } from "../simulated-model/server.ts";
 import { banner } from "./banner.ts";
 import { ensurePages, servedPages } from "./built-pages.ts";
-import { reach, refuseReadOnly } from "./database.ts";
+import { checkPooler, reach, refuseReadOnly } from "./database.ts";
 import { findDemo } from "./demo.ts";
 import { tellDraining } from "./draining.ts";
 import { findEncryptionKey } from "./encryption-key.ts";
@@ -52,6 +52,7 @@ async function makeShared(
   const encryptionKey = await findEncryptionKey(config);
   await reach(() => refuseReadOnly(databaseUrl));
   await reach(() => migrate(databaseUrl, log));
+  await checkPooler(databaseUrl, config.databasePoolUrl);
   await checkRedis(config.redisUrl);
   if (config.databaseUrl === null) {
     await announce(config.home, { pid: process.pid, databaseUrl });

@@ -1,7 +1,7 @@
 import { startWorkerPool } from "../../workers/main.ts";
 import { createOperatorApp } from "../kernel/http/operator-app.ts";
 import { followEpoch } from "../kernel/relay/epoch.ts";
-import { checkDatabase, explained } from "./database.ts";
+import { checkDatabase, checkPooler, explained } from "./database.ts";
 import { openFoundation, openWorkerContext } from "./foundation.ts";
 import { openMetricsPort } from "./http.ts";
 import { openRuntime } from "./open-runtime.ts";
@@ -14,6 +14,7 @@ export const work: Role = async (config, log, opened, end) => {
   const shared = requireShared(config);
   const metrics = await openMetricsPort(config, log, opened);
   await checkDatabase(shared.databaseUrl);
+  await checkPooler(shared.databaseUrl, config.databasePoolUrl);
   await checkRedis(shared.redisUrl);
   const publicUrl = config.publicUrl ?? "";
   const foundation = openFoundation({ ...shared, config, log, publicUrl, simulatedModelUrl: null }, opened);

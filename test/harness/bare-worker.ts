@@ -27,7 +27,7 @@ export async function startBareWorker(
     onStopped: (turnId, reason) => turns.stop(turnId, reason),
     onDrainAsked: () => {},
   });
-  const turns = new RunningTurns({ connection, slots, pool: sql, log });
+  const turns = new RunningTurns({ connection, slots, pool: sql, isPooled: false, log });
   await connection.start();
   return { connection, turns };
 }

@@ -11,6 +11,11 @@ export type PoolMode = "session" | "transaction" | "statement";
 /** A real PgBouncer before a database. */
 export interface PgBouncer {
   readonly url: string;
+  /** `kill -9`, and a new one on the same port. */
+  restart(): Promise<void>;
+  /** Stops it where it is, until `thaw`: what it was sent waits. */
+  freeze(): void;
+  thaw(): void;
   stop(): Promise<void>;
 }
 
@@ -37,17 +42,32 @@ export async function startPgbouncer(databaseUrl: string, mode: PoolMode, server
     "auth_type = any",
     `pool_mode = ${mode}`,
     `default_pool_size = ${servers}`,
+    "max_client_conn = 2000",
+    "server_login_retry = 1",
   ];
   await writeFile(file, `${settings.join("\n")}\n`);
   const asRoot = process.getuid?.() === 0 ? ["-u", "nobody"] : [];
-  const child = spawn(program, [...asRoot, file], { stdio: "ignore" });
-  const ended = new Promise((resolve) => child.once("exit", resolve));
-  await eventually(() => accepts(port));
-  return {
-    url: `postgres://${target.username}@127.0.0.1:${port}/pooled`,
-    stop: async () => {
+  const start = async () => {
+    const child = spawn(program, [...asRoot, file], { stdio: "ignore" });
+    const ended = new Promise((resolve) => child.once("exit", resolve));
+    await eventually(() => accepts(port));
+    const kill = async () => {
       child.kill("SIGKILL");
       await ended;
+    };
+    return { child, kill };
+  };
+  let running = await start();
+  return {
+    url: `postgres://${target.username}@127.0.0.1:${port}/pooled`,
+    restart: async () => {
+      await running.kill();
+      running = await start();
+    },
+    freeze: () => void running.child.kill("SIGSTOP"),
+    thaw: () => void running.child.kill("SIGCONT"),
+    stop: async () => {
+      await running.kill();
       await rm(folder, { recursive: true, force: true });
     },
   };

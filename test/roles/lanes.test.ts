@@ -30,7 +30,11 @@ class HeldQueue implements AsyncDisposable {
       this.done.push(id);
     };
     this.#queue = await Queue.start({
-      connections: openQueueConnections({ databaseUrl: h.databaseUrl, applicationName: "parley-test" }, 3, h.ctx.log),
+      connections: openQueueConnections(
+        { databaseUrl: h.databaseUrl, databasePoolUrl: null, applicationName: "parley-test" },
+        3,
+        h.ctx.log,
+      ),
       taskList: Object.fromEntries(laneNames.map((name) => [name, this.lanes.inLane(name, task)])),
       concurrency: Lanes.hands,
       fetchAtOnce: 25,

@@ -76,8 +76,13 @@ const lineScenes = [
 
 const asked = { turnId, lockKey: sessionId, tenantId };
 const claimScenes = [
-  scene("a turn with a job, or several", (sql) => claimTurn(sql, workerId, { ...asked, way: "job" })),
-  scene("a parked turn", (sql) => claimTurn(sql, workerId, { ...asked, way: "parked" })),
+  scene("a turn with a job, or several", (sql) =>
+    claimTurn({ lockSql: sql, pooled: null }, workerId, { ...asked, way: "job" }),
+  ),
+  scene("a parked turn", (sql) => claimTurn({ lockSql: sql, pooled: null }, workerId, { ...asked, way: "parked" })),
+  scene("a turn over a pooler, whose lock was taken before", (sql) =>
+    claimTurn({ lockSql: sql, pooled: sql }, workerId, { ...asked, way: "parked" }),
+  ),
   scene("a turn of a tenant with a limit of running turns", (sql) =>
     claimCounted({ lockSql: sql, sql }, workerId, { ...asked, way: "counted" }),
   ),

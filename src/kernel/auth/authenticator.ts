@@ -1,6 +1,7 @@
 import type { JWTPayload } from "jose";
 import { Batcher } from "../async/batcher.ts";
-import { type AnySql, statementTimeoutMs } from "../database/client.ts";
+import type { AnySql } from "../database/client.ts";
+import { statementTimeoutMs } from "../database/pooler-limits.ts";
 import { ApiError } from "../errors.ts";
 import { type IdOf, isId } from "../ids.ts";
 import { userIdLengthMax } from "../limits.ts";

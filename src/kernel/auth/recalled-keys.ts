@@ -1,5 +1,6 @@
 import type postgres from "postgres";
-import { type AnySql, statementTimeoutMs } from "../database/client.ts";
+import type { AnySql } from "../database/client.ts";
+import { statementTimeoutMs } from "../database/pooler-limits.ts";
 import type { IdOf } from "../ids.ts";
 import { type AccessRole, mayDo, type Permission, roles } from "./roles.ts";
 import type { Tenant } from "./tenant.ts";

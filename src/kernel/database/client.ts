@@ -4,6 +4,8 @@ import { addressOf, type DatabaseAddress } from "./address.ts";
 import { withDeadline } from "./deadline.ts";
 import { isReadOnly } from "./failure.ts";
 import { type PoolUse, watchPool } from "./pool-gauges.ts";
+import { PooledConnections } from "./pooled-connections.ts";
+import { statementTimeoutMs } from "./pooler-limits.ts";
 import { Connections } from "./socket.ts";
 
 /** The pooled client. Reads and single statements run on it. */
@@ -13,19 +15,17 @@ export type Tx = postgres.TransactionSql;
 /** Either: for reads that may also run inside a transaction. */
 export type AnySql = Sql | Tx;
 
-interface PoolOptions {
+/** What a pool is opened with. */
+export interface PoolOptions {
   readonly url: string;
   /** Connections at most. */
   readonly max: number;
   /** Shown in `pg_stat_activity`; the reaper finds a worker's connections by it. */
   readonly applicationName: string;
+  /** Whether the URL may lead through a pooler in transaction mode. */
+  readonly isPooled?: boolean;
 }
 
-/**
- * In milliseconds. The server ends a statement a little before the client stops waiting
- * for it, so that a request which got a 503 does not commit later.
- */
-export const statementTimeoutMs = databaseWaitMs - 2_000;
 /** A connection that nothing uses for this long is closed: one process's rest is another's room. */
 const idleSeconds = 20;
 /** Made in each session by a statement: a pooler in session mode refuses them as start-up parameters. */
@@ -40,10 +40,14 @@ const silentMs = databaseWaitMs - 1_500;
 export const camelCaseColumns = { column: { from: postgres.toCamel } };
 
 /** Returns a pool. It connects at the first query. */
-export function openDatabase({ url, max, applicationName }: PoolOptions): Sql {
+export function openDatabase({ url, max, applicationName, isPooled = false }: PoolOptions): Sql {
   const use = watchPool(applicationName, max);
   const address = addressOf(url);
-  const connections = new Connections({ address, begin: timeLimits });
+  const pooled = isPooled ? new PooledConnections(address) : null;
+  const connections = new Connections({
+    address,
+    ...(pooled === null ? { begin: timeLimits } : { onReady: (socket) => pooled.attach(socket) }),
+  });
   const closeSilent = () => connections.closeSilent(silentMs);
   // The address is asked again, which leads to the new primary.
   const noteError = (error: unknown) => {
@@ -69,9 +73,13 @@ export function openDatabase({ url, max, applicationName }: PoolOptions): Sql {
       },
       onLate: closeSilent,
       onError: noteError,
+      ...(pooled === null
+        ? {}
+        : { leavesLate: true, onSent: (connection, expiresAt) => pooled.limit(connection, expiresAt) }),
     },
   );
-  pools.set(sql, { use, closeSilent, noteError });
+  const limitOf = pooled === null ? null : (expiresAt: number) => pooled.limitOf(expiresAt);
+  pools.set(sql, { use, closeSilent, noteError, limitOf });
   return sql;
 }
 
@@ -82,6 +90,8 @@ interface Pool {
   readonly closeSilent: () => void;
   /** Called with the error of a transaction. */
   readonly noteError: (error: unknown) => void;
+  /** Over a pooler: returns the statement that ends a transaction which would be committed after this time. */
+  readonly limitOf: ((expiresAt: number) => string) | null;
 }
 
 const pools = new WeakMap<Sql, Pool>();

@@ -1,10 +1,16 @@
 import type postgres from "postgres";
 import { refuseInTransaction } from "../async/in-transaction.ts";
 
+/** What the driver knows a connection by. */
+interface RunningOn {
+  readonly pid: number | null;
+  readonly secret: number | null;
+}
+
 /** Settling hooks that the driver keeps on each query. */
 interface RunningQuery extends Promise<unknown> {
   /** The connection that runs it; null before one does. */
-  readonly state: unknown;
+  readonly state: RunningOn | null;
   /** The driver asks `onexecute` of a query that it has sent whether more may be sent behind it on that connection. */
   readonly options: { onexecute?: () => boolean };
   /** Whether it was handed to the pool. */
@@ -20,6 +26,10 @@ interface DeadlineOptions {
   readonly onLate?: () => void;
   /** Called with the error of each query that failed. */
   readonly onError?: (error: unknown) => void;
+  /** Called with the connection of each query just before it is sent there, and when its deadline is. */
+  readonly onSent?: (connection: RunningOn, expiresAt: number) => void;
+  /** Whether what is too late is left to the server to end, which was told its limit. */
+  readonly leavesLate?: boolean;
   /** For a single connection, on which a statement has to wait for the others in either case: they are sent at once. */
   readonly pipelined?: boolean;
 }
@@ -53,7 +63,7 @@ const sweepEveryMs = 250;
 export function withDeadline(
   sql: postgres.Sql,
   waitMs: number,
-  { tellCount = () => {}, onLate = () => {}, onError = () => {}, pipelined = false }: DeadlineOptions = {},
+  { tellCount = () => {}, onLate = () => {}, onError = () => {}, onSent, ...how }: DeadlineOptions = {},
 ): postgres.Sql {
   const running = new Map<RunningQuery, number>();
   tellCount(() => running.size);
@@ -66,7 +76,7 @@ export function withDeadline(
       if (expiresAt > now) break; // Insertion order is expiry order.
       running.delete(query);
       const isUnsent = query.state === null;
-      query.cancel();
+      if (isUnsent || how.leavesLate !== true) query.cancel();
       // The driver (3.4.9) opens a connection for a query, and never uses it when that query was cancelled meanwhile.
       if (isUnsent) Object.assign(query, nothing);
       query.reject(new DeadlineError(`The database did not respond within ${waitMs} ms.`));
@@ -79,7 +89,7 @@ export function withDeadline(
   };
 
   const watch = (query: RunningQuery) => {
-    if (!pipelined) query.options.onexecute = oneAtATime;
+    if (how.pipelined !== true) query.options.onexecute = oneAtATime;
     const { resolve, reject } = query;
     query.resolve = (value) => {
       running.delete(query);
@@ -90,7 +100,9 @@ export function withDeadline(
       onError(error);
       reject(error);
     };
-    running.set(query, Date.now() + waitMs);
+    const expiresAt = Date.now() + waitMs;
+    running.set(query, expiresAt);
+    if (onSent !== undefined) watchSending(query, (connection) => onSent(connection, expiresAt));
     timer ??= setInterval(sweep, sweepEveryMs);
   };
   // One for all queries: a statement is put together of dozens, of which the driver handles one.
@@ -105,6 +117,18 @@ export function withDeadline(
       const made: unknown = Reflect.apply(target as unknown as (...all: unknown[]) => unknown, self, args);
       if (isQuery(made)) made.handle = handle;
       return made;
+    },
+  });
+}
+
+/** The driver (3.4.9) notes on a query which connection it is on, and then sends it. */
+function watchSending(query: RunningQuery, onSent: (connection: RunningOn) => void): void {
+  let state = query.state;
+  Object.defineProperty(query, "state", {
+    get: () => state,
+    set: (connection: RunningOn) => {
+      state = connection;
+      onSent(connection);
     },
   });
 }

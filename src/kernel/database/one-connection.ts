@@ -10,12 +10,14 @@ interface OneConnectionOptions {
   readonly connectSeconds?: number;
   /** Whether statements are prepared, which a pooler in transaction mode may lose. */
   readonly prepare?: boolean;
+  /** Whether the connection says no name, which a pooler would set at each server. */
+  readonly isNameless?: boolean;
 }
 
 /** Returns a client of one connection, for what is done once: checks and migrations. */
 export function openOneConnection(
   databaseUrl: string,
-  { begin, connectSeconds = databaseWaitMs / 1000, prepare = true }: OneConnectionOptions = {},
+  { begin, connectSeconds = databaseWaitMs / 1000, prepare = true, isNameless = false }: OneConnectionOptions = {},
 ): postgres.Sql {
   const address = addressOf(databaseUrl);
   return postgres(address.plainUrl, {
@@ -24,6 +26,7 @@ export function openOneConnection(
     prepare,
     connect_timeout: connectSeconds,
     onnotice: () => {},
+    ...(isNameless ? { connection: { application_name: "" } } : {}),
     ...plainlyEnding({ address, ...(begin === undefined ? {} : { begin }) }),
   });
 }

@@ -1,10 +1,9 @@
 import { Buffer } from "node:buffer";
 import type { Socket } from "node:net";
+import { headBytes, message } from "./wire.ts";
 
 const readyForQuery = "Z".charCodeAt(0);
 const errorResponse = "E".charCodeAt(0);
-/** A message's type and its length, which counts itself. */
-const headBytes = 5;
 
 /**
  * Makes settings in a new session before the driver uses it, by a statement: poolers refuse them as start-up
@@ -18,15 +17,15 @@ export function beginSession(socket: Socket, statement: string): void {
   const emit = socket.emit.bind(socket);
 
   /** Returns what is passed on of the message. */
-  const take = (message: Buffer): Buffer | null => {
+  const take = (received: Buffer): Buffer | null => {
     if (held === null) {
-      if (message[0] !== readyForQuery) return message;
-      held = Buffer.from(message);
-      socket.write(queryMessage(statement));
+      if (received[0] !== readyForQuery) return received;
+      held = Buffer.from(received);
+      socket.write(message("Q", statement));
       return null;
     }
-    if (message[0] === errorResponse) socket.destroy();
-    if (message[0] !== readyForQuery) return null;
+    if (received[0] === errorResponse) socket.destroy();
+    if (received[0] !== readyForQuery) return null;
     socket.emit = emit;
     return held;
   };
@@ -38,19 +37,11 @@ export function beginSession(socket: Socket, statement: string): void {
     while (socket.emit !== emit && unread.length >= headBytes) {
       const length = 1 + unread.readUInt32BE(1);
       if (unread.length < length) break;
-      const message = take(unread.subarray(0, length));
-      if (message !== null) passed.push(message);
+      const taken = take(unread.subarray(0, length));
+      if (taken !== null) passed.push(taken);
       unread = unread.subarray(length);
     }
     if (socket.emit === emit) passed.push(unread);
     return passed.length === 0 ? true : emit("data", Buffer.concat(passed));
   };
-}
-
-function queryMessage(statement: string): Buffer {
-  const text = Buffer.from(`${statement}\0`);
-  const head = Buffer.alloc(headBytes);
-  head.write("Q");
-  head.writeUInt32BE(headBytes - 1 + text.length, 1);
-  return Buffer.concat([head, text]);
 }

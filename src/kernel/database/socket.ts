@@ -31,6 +31,8 @@ export interface SessionOptions {
   readonly address?: DatabaseAddress;
   /** SQL that is run first (`beginSession`). */
   readonly begin?: string;
+  /** Given each socket before it is used. */
+  readonly onReady?: (socket: Socket) => void;
 }
 
 /** An option of the driver that its types lack: it opens all connections on such sockets. */
@@ -114,7 +116,7 @@ export class Connections {
  */
 async function open(
   { host, port, path }: Target,
-  { address, begin }: SessionOptions,
+  { address, begin, onReady }: SessionOptions,
   onOpen: (socket: Socket) => void = () => {},
 ): Promise<Socket> {
   const socket = new PlainlyEndingSocket();
@@ -125,12 +127,18 @@ async function open(
     onOpen(socket);
     const ready = address?.tls ? await secured(socket, target.host, address.tls) : socket;
     if (begin !== undefined) beginSession(ready, begin);
+    onReady?.(ready);
     return ready;
   } catch (error) {
     const failed = new PlainlyEndingSocket();
     setImmediate(() => failed.destroy(error as Error));
     return failed;
   }
+}
+
+/** Returns a socket to the server that the address leads to, that may be written to at once. */
+export function openSocket(options: SessionOptions & { readonly address: DatabaseAddress }): Promise<Socket> {
+  return open({ host: [], port: [], path: false }, options);
 }
 
 /** Returns a socket for `pg`, which connects to the host that the address leads to, whatever host it is given. */

@@ -48,13 +48,18 @@ async function withLimit<T>(
   refuseInTransaction("A second connection");
   const pool = poolUseOf(sql);
   if (pool !== undefined) pool.use.transactions += 1;
-  const run = sql.begin(async (inner) => {
+  const limitOf = pool?.limitOf ?? null;
+  let inTime: Promise<unknown> | null = null;
+  const begun = sql.begin(async (inner) => {
     if (state.expired) throw new DeadlineError("The caller gave up while waiting for a connection.");
     const result = await inTransaction(() => work(inner));
     if (state.expired) throw new DeadlineError("The caller gave up while the transaction ran.");
     state.committing = true;
+    // Sent with the commit, which a pooler may keep for long, and which then ends the transaction without its effects.
+    if (limitOf !== null) inTime = inner.unsafe(limitOf(expiresAt)).execute();
     return result;
   }) as Promise<T>;
+  const run = limitOf === null ? begun : committedInTime(begun, () => inTime);
   run
     // The caller gets the error below; after the limit it no longer waits.
     .catch((error) => pool?.noteError(error))
@@ -66,4 +71,13 @@ async function withLimit<T>(
     pool?.closeSilent();
     throw new DeadlineError(`The transaction did not end within ${databaseWaitMs} ms.`);
   });
+}
+
+/** Returns the result of a transaction; rejects when the limit that was sent before its commit had passed. */
+async function committedInTime<T>(begun: Promise<T>, inTime: () => Promise<unknown> | null): Promise<T> {
+  const result = await begun;
+  await inTime()?.catch(() => {
+    throw new DeadlineError("The caller gave up before the transaction was committed.");
+  });
+  return result;
 }

@@ -72,6 +72,14 @@ export type ClaimRefusal =
   | "waits";
 
 type Claim = ClaimedTurn | ClaimRefusal;
+/** Where turns are claimed. */
+export interface ClaimConnections {
+  /** The worker's lock connection. */
+  readonly lockSql: Sql;
+  /** The pool, where it leads through a pooler in transaction mode. */
+  readonly pooled: Sql | null;
+}
+
 type Claims = Batcher<AskedClaim, Claim>;
 /** Claims of turns that have jobs, one after another on the lock connection: those that come while one is under way share the next. */
 const batchers = new WeakMap<Sql, Claims>();
@@ -84,12 +92,16 @@ const claimGroupMax = 25;
  *
  * The statement's snapshot is older than the lock, but it has everything the turn needs:
  * what precedes the turn was committed before the turn was queued.
+ *
+ * Where it is given a pool that leads through a pooler, the turn is claimed there: the lock is taken first, in another
+ * statement, so that only locks need a session of the server.
  */
-export function claimTurn(lockSql: Sql, workerId: IdOf<"worker">, asked: AskedClaim): Promise<Claim> {
-  if (!hasJob(asked.way)) return claimAll(lockSql, workerId, [asked]).then(([claim]) => claim as Claim);
+export function claimTurn(on: ClaimConnections, workerId: IdOf<"worker">, asked: AskedClaim): Promise<Claim> {
+  if (!hasJob(asked.way)) return claimAll(on, workerId, [asked]).then(([claim]) => claim as Claim);
+  const { lockSql } = on;
   const known = batchers.get(lockSql);
   if (known !== undefined) return known.add(asked);
-  const batcher: Claims = new Batcher((all) => claimAll(lockSql, workerId, all), {
+  const batcher: Claims = new Batcher((all) => claimAll(on, workerId, all), {
     countMax: claimGroupMax,
     gathers: true,
   });
@@ -97,12 +109,31 @@ export function claimTurn(lockSql: Sql, workerId: IdOf<"worker">, asked: AskedCl
   return batcher.add(asked);
 }
 
-async function claimAll(lockSql: Sql, workerId: IdOf<"worker">, all: readonly AskedClaim[]): Promise<Claim[]> {
+async function claimAll(
+  { lockSql, pooled }: ClaimConnections,
+  workerId: IdOf<"worker">,
+  all: readonly AskedClaim[],
+): Promise<Claim[]> {
   sendReleases(lockSql);
-  const held = tryLock(lockSql, lockSql`asked.lock_key`);
-  const rows = await readClaims(lockSql, workerId, all, held);
+  const rows =
+    pooled === null
+      ? await readClaims(lockSql, workerId, all, tryLock(lockSql, lockSql`asked.lock_key`))
+      : await claimLocked(pooled, workerId, await lockFree(lockSql, all));
   const byTurn = new Map(rows.map((row) => [row.askedId, row]));
   return Promise.all(all.map((asked) => toClaim(lockSql, asked, byTurn.get(asked.turnId))));
+}
+
+/** Takes the locks that are free. Returns the claims whose sessions are locked for them. */
+async function lockFree(lockSql: Sql, all: readonly AskedClaim[]): Promise<readonly AskedClaim[]> {
+  const keys = all.map(({ lockKey }) => lockKey);
+  const rows = await lockSql<{ place: number; locked: boolean }[]>`
+    select /* turn.lock */ place::int, ${tryLock(lockSql, lockSql`key`)} as locked
+    from unnest(${keys}::text[]) with ordinality as asked (key, place)`;
+  return rows.filter(({ locked }) => locked).map(({ place }) => all[place - 1] as AskedClaim);
+}
+
+async function claimLocked(sql: Sql, workerId: IdOf<"worker">, all: readonly AskedClaim[]): Promise<ClaimRow[]> {
+  return all.length === 0 ? [] : readClaims(sql, workerId, all, sql`true`);
 }
 
 async function toClaim(lockSql: Sql, { turnId, lockKey, way }: AskedClaim, row: ClaimRow | undefined): Promise<Claim> {

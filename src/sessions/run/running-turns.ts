@@ -34,6 +34,8 @@ interface RunningTurnsOptions {
   readonly slots: number;
   /** The process's pool. */
   readonly pool: Sql;
+  /** Whether the pool leads through a pooler: then turns are claimed there, and only locked on the lock connection. */
+  readonly isPooled: boolean;
   readonly log: Logger;
 }
 
@@ -42,6 +44,7 @@ export class RunningTurns {
   readonly #connection: LockConnection;
   readonly #slots: number;
   readonly #pool: Sql;
+  readonly #pooled: Sql | null;
   readonly #log: Logger;
   readonly #running = new Map<string, RunningTurn>();
   /** The sessions whose locks are held, by the turn that runs. */
@@ -50,10 +53,11 @@ export class RunningTurns {
   readonly #claiming = new Map<string, Promise<RunningTurn | ClaimRefusal>>();
   #isDraining = false;
 
-  constructor({ connection, slots, pool, log }: RunningTurnsOptions) {
+  constructor({ connection, slots, pool, isPooled, log }: RunningTurnsOptions) {
     this.#connection = connection;
     this.#slots = slots;
     this.#pool = pool;
+    this.#pooled = isPooled ? pool : null;
     this.#log = log.child({ workerId: connection.workerId });
   }
 
@@ -174,7 +178,8 @@ export class RunningTurns {
   #tryClaim(asked: AskedClaim): Promise<ClaimedTurn | ClaimRefusal> {
     // An earlier claim of the turn ends here, and its lock is this connection's own.
     if (this.#running.has(asked.turnId)) return busyOrGone(this.#connection.sql, asked.turnId);
-    if (asked.way !== "counted") return claimTurn(this.#connection.sql, this.#connection.workerId, asked);
-    return claimCounted({ lockSql: this.#connection.sql, sql: this.#pool }, this.#connection.workerId, asked);
+    const { sql: lockSql, workerId } = this.#connection;
+    if (asked.way !== "counted") return claimTurn({ lockSql, pooled: this.#pooled }, workerId, asked);
+    return claimCounted({ lockSql, sql: this.#pool }, workerId, asked);
   }
 }

@@ -34,7 +34,7 @@ async function claimed(tenant: TestTenant = t, agent: string = agentId): Promise
   await h.sql`
     insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, input, assistant_message_id)
     values (${turnId}, ${tenant.id}, ${agent}, ${sessionId}, 'session', 1, ${h.sql.json(message("user", "Hi"))}, ${newId("message")})`;
-  const turn = await claimTurn(lockSql, worker, {
+  const turn = await claimTurn({ lockSql, pooled: null }, worker, {
     turnId,
     lockKey: sessionId,
     tenantId: tenant.id as IdOf<"tenant">,

@@ -29,7 +29,7 @@ async function queued({ tenant = t as TestTenant, agent = agentId as string, bef
   return { turnId, lockKey: sessionId, tenantId: tenant.id as IdOf<"tenant">, way: "job" };
 }
 
-const claim = (asked: AskedClaim) => claimTurn(lockSql, worker, asked);
+const claim = (asked: AskedClaim) => claimTurn({ lockSql, pooled: null }, worker, asked);
 const outcomeOf = (result: ClaimedTurn | ClaimRefusal) => (typeof result === "string" ? result : "claimed");
 
 /** The number of sessions' locks that the lock connection holds. */
