@@ -3,7 +3,7 @@ import { lockAgent } from "../agents/store.ts";
 import { requireRoomBeside } from "../kernel/admission/stored-bytes.ts";
 import type { AnySql, Tx } from "../kernel/database/client.ts";
 import { olderThan, placeInTime } from "../kernel/database/keyset.ts";
-import { tx } from "../kernel/database/transaction.ts";
+import { inOneTrip, tx } from "../kernel/database/transaction.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
 import { eraseResponses } from "../kernel/http/erase-keys.ts";
 import { type Page, readTimeCursor, timePage } from "../kernel/http/page.ts";
@@ -55,17 +55,19 @@ export function createMemory(
 ): Promise<Memory> {
   checkMemoryText(text);
   return tx(sql, async (inner) => {
-    await lockAgent(inner, tenantId, agentId);
-    await requireRoomBeside(inner, { tenantId }, Buffer.byteLength(text));
-    await makeRoom(inner, agentId);
-    // The clock, not the transaction's start: those that waited for the lock come later.
-    const [row] = await inner<MemoryRow[]>`
+    const [, , , [row]] = await inOneTrip([
+      lockAgent(inner, tenantId, agentId),
+      requireRoomBeside(inner, { tenantId }, Buffer.byteLength(text)),
+      makeRoom(inner, agentId),
+      // The clock, not the transaction's start: those that waited for the lock come later.
+      inner<MemoryRow[]>`
       insert into memories
         (id, tenant_id, agent_id, user_id, text, words, terms, last_accessed_at, created_at, updated_at, terms_at)
       select ${newId("memory")}, ${tenantId}, ${agentId}, ${userId}, ${text}, to_tsvector('simple', ${wordsOf(text)}),
         array_to_tsvector(${termsOf(text)}::text[]), moment, moment, moment, moment
       from clock_timestamp() as moment
-      returning ${columns(inner)}`;
+      returning ${columns(inner)}`,
+    ]);
     return showMemory(row as MemoryRow);
   });
 }
@@ -138,9 +140,11 @@ export async function updateMemory(sql: AnySql, scope: MemoryScope, id: string, 
 /** Deletes a memory for good. Throws 404. */
 export function deleteMemory(sql: AnySql, scope: MemoryScope, id: string): Promise<void> {
   return tx(sql, async (inner) => {
-    const { count } = await inner`delete from memories where ${reached(inner, scope, id)}`;
+    const [{ count }] = await inOneTrip([
+      inner`delete from memories where ${reached(inner, scope, id)}`,
+      eraseResponses(inner, [id]),
+    ]);
     if (count === 0) throw new ApiError("not_found");
-    await eraseResponses(inner, [id]);
   });
 }
 

@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import type { Tx } from "../kernel/database/client.ts";
+import { inOneTrip } from "../kernel/database/transaction.ts";
 import { Closed } from "../kernel/http/request-fields.ts";
 import { builtinTool } from "../tools/builtin.ts";
 import { ToolError } from "../tools/error.ts";
@@ -9,7 +10,7 @@ import { readToolFilePath } from "./paths.ts";
 import { textOf } from "./read.ts";
 import { runtimeOf } from "./runtimes.ts";
 import type { WorkspaceScope } from "./scope.ts";
-import { withWorkspace } from "./store.ts";
+import { lockWorkspace } from "./store.ts";
 
 /**
  * Returns the tool `edit`: it replaces one passage of a file, under the workspace's lock,
@@ -31,7 +32,10 @@ export function editTool({ ctx, tenantId, workspaceId, sessionId, write, allowan
     execute: async (input) => {
       const path = readToolFilePath(input.path, runtimeOf(ctx.config));
       const edit = async (inner: Tx) => {
-        const before = await readWorkspaceFile(inner, workspaceId, path);
+        const [, before] = await inOneTrip([
+          lockWorkspace(inner, tenantId, workspaceId),
+          readWorkspaceFile(inner, workspaceId, path),
+        ]);
         if (before === null) throw new ToolError(`There is no file ${path}.`);
         const text = textOf(before);
         if (text === null) throw new ToolError(`${path} is a binary file.`);
@@ -40,7 +44,7 @@ export function editTool({ ctx, tenantId, workspaceId, sessionId, write, allowan
         await writeWorkspaceFiles(inner, workspaceId, sessionId, [{ path, content }]);
         return { path, sizeBytes: content.byteLength };
       };
-      return write((inner) => withWorkspace(inner, tenantId, workspaceId, edit));
+      return write(edit);
     },
   });
 }

@@ -1,5 +1,6 @@
 import { requireRoomBeside } from "../kernel/admission/stored-bytes.ts";
 import type { AnySql, Tx } from "../kernel/database/client.ts";
+import { inOneTrip } from "../kernel/database/transaction.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
 import { fileBytesMax, workspaceBytesMax, workspaceFilesMax } from "./limits.ts";
 import { foldersOf } from "./paths.ts";
@@ -53,18 +54,22 @@ export async function writeWorkspaceFiles(
 ): Promise<void> {
   if (writes.length === 0) return;
   const bytes = writes.reduce((sum, { content }) => sum + content.byteLength, 0);
-  await requireRoomBeside(inner, { workspaceId }, bytes);
   const tooLarge = writes.find(({ content }) => content.byteLength > fileBytesMax);
   if (tooLarge !== undefined) {
     const limit = `${fileBytesMax / 1024 / 1024} MiB`;
     throw new ApiError("payload_too_large", { message: `${tooLarge.path} is larger than ${limit}.` });
   }
-  for (const batch of batchesOf(writes, (file) => file.content.byteLength))
-    await writeBatch(inner, workspaceId, sessionId, batch);
+  const batches = batchesOf(writes, (file) => file.content.byteLength);
   const paths = writes.map(({ path }) => path);
-  await checkPlaces(inner, workspaceId, paths);
-  await inner`delete from workspace_folders where workspace_id = ${workspaceId} and path = any(${paths})`;
-  await checkLimits(inner, workspaceId);
+  if (batches.length > 1) await requireRoomBeside(inner, { workspaceId }, bytes);
+  for (const batch of batches.slice(0, -1)) await writeBatch(inner, workspaceId, sessionId, batch);
+  await inOneTrip([
+    batches.length > 1 ? Promise.resolve() : requireRoomBeside(inner, { workspaceId }, bytes),
+    writeBatch(inner, workspaceId, sessionId, batches.at(-1) ?? []),
+    checkPlaces(inner, workspaceId, paths),
+    inner`delete from workspace_folders where workspace_id = ${workspaceId} and path = any(${paths})`,
+    checkLimits(inner, workspaceId),
+  ]);
 }
 
 /** Writes a batch in one statement: a statement each took 9,000 small files beyond the time that a transaction has. */
@@ -109,12 +114,14 @@ export function batchesOf<T>(files: readonly T[], bytesOf: (file: T) => number):
 /** Checks that no path is both a file and a folder. Throws 400. */
 async function checkPlaces(inner: Tx, workspaceId: string, paths: readonly string[]): Promise<void> {
   const folders = [...new Set(paths.flatMap(foldersOf))];
-  const [above] = await inner<{ path: string }[]>`
-    select path from workspace_files where workspace_id = ${workspaceId} and path = any(${folders}) limit 1`;
+  const [[above], [below]] = await inOneTrip([
+    inner<{ path: string }[]>`
+      select path from workspace_files where workspace_id = ${workspaceId} and path = any(${folders}) limit 1`,
+    inner<{ folder: string }[]>`
+      select written.folder from unnest(${paths as string[]}::text[]) as written (folder) where exists (
+        select 1 from workspace_files where workspace_id = ${workspaceId} and ${isIn(inner, inner`written.folder`)}) limit 1`,
+  ]);
   if (above !== undefined) throw invalid("path", `lies below ${above.path}, which is a file`);
-  const [below] = await inner<{ folder: string }[]>`
-    select written.folder from unnest(${paths as string[]}::text[]) as written (folder) where exists (
-      select 1 from workspace_files where workspace_id = ${workspaceId} and ${isIn(inner, inner`written.folder`)}) limit 1`;
   if (below !== undefined) throw invalid("path", `${below.folder} is a folder`);
 }
 

@@ -118,11 +118,16 @@ export function withWorkspace<T>(
   work: (inner: Tx) => Promise<T>,
 ): Promise<T> {
   return tx(sql, async (inner) => {
-    const [row] = await inner<{ status: Workspace["status"] }[]>`
-      select status from workspaces where id = ${id} and tenant_id = ${tenantId} for no key update`;
-    checkReady(row);
+    await lockWorkspace(inner, tenantId, id);
     return work(inner);
   });
+}
+
+/** Takes the lock of `withWorkspace`, until the transaction ends. Throws as that does. */
+export async function lockWorkspace(inner: Tx, tenantId: string, id: string): Promise<void> {
+  const [row] = await inner<{ status: Workspace["status"] }[]>`
+    select status from workspaces where id = ${id} and tenant_id = ${tenantId} for no key update`;
+  checkReady(row);
 }
 
 /** Checks that a workspace can be used. Throws 404 `workspace_not_found`, 409 `workspace_delete_conflict`. */

@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { inOneTrip } from "../kernel/database/transaction.ts";
 import { Closed } from "../kernel/http/request-fields.ts";
 import { boundItems, cutNote } from "../tools/bounded.ts";
 import { builtinTool } from "../tools/builtin.ts";
@@ -14,7 +15,7 @@ import { fromMount, readToolFilePath, readToolPath } from "./paths.ts";
 import { type ReadVirtual, readTool } from "./read.ts";
 import { runtimeOf } from "./runtimes.ts";
 import type { WorkspaceScope } from "./scope.ts";
-import { withWorkspace } from "./store.ts";
+import { lockWorkspace } from "./store.ts";
 
 /**
  * Returns the tools of the group `workspace` (docs/decisions/tools.md); none when
@@ -47,7 +48,10 @@ function writeTool({ ctx, tenantId, workspaceId, sessionId, write, allowance }: 
       const file = { path: readToolFilePath(input.path, runtimeOf(ctx.config)), content: Buffer.from(input.content) };
       allowance.take(file.content.byteLength);
       await write((inner) =>
-        withWorkspace(inner, tenantId, workspaceId, () => writeWorkspaceFiles(inner, workspaceId, sessionId, [file])),
+        inOneTrip([
+          lockWorkspace(inner, tenantId, workspaceId),
+          writeWorkspaceFiles(inner, workspaceId, sessionId, [file]),
+        ]),
       );
       return { path: file.path, sizeBytes: file.content.byteLength };
     },

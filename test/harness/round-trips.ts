@@ -1,25 +1,23 @@
 import { connect, createServer, type Socket } from "node:net";
 
-/** A way to a Postgres on which its responses are counted. */
+/** A way to a Postgres on which the waits for it are counted. */
 export interface CountedPostgres extends AsyncDisposable {
   readonly url: string;
   /** How often a client has waited for Postgres so far, all connections together. */
   count(): number;
 }
 
-/** What Postgres sends when it has worked off what a client sent, and waits for more. */
-const readyForQuery = "Z".charCodeAt(0);
-
-/** Starts a server that passes everything on to a Postgres and back. */
-export async function countRoundTrips(databaseUrl: string): Promise<CountedPostgres> {
+/** Starts a server that passes everything on to a Postgres and back, and counts on connections of this application, or on all. */
+export async function countRoundTrips(databaseUrl: string, applicationName = ""): Promise<CountedPostgres> {
   const target = new URL(databaseUrl);
   const sockets = new Set<Socket>();
   let count = 0;
   const server = createServer((client) => {
     const upstream = connect(Number(target.port), target.hostname);
-    const look = messageReader((type) => {
-      if (type === readyForQuery) count += 1;
-    });
+    // What is sent before there was an answer waits with what was sent before it.
+    let isWaiting = false;
+    // The first thing that a client says has its name.
+    let isCounted: boolean | null = null;
     for (const [from, to] of [
       [client, upstream],
       [upstream, client],
@@ -27,7 +25,9 @@ export async function countRoundTrips(databaseUrl: string): Promise<CountedPostg
       sockets.add(from);
       from.on("error", () => to.destroy()).on("close", () => to.destroy());
       from.on("data", (data: Buffer) => {
-        if (from === upstream) look(data);
+        isCounted ??= data.includes(applicationName);
+        if (from === client && !isWaiting && isCounted) count += 1;
+        isWaiting = from === client;
         to.write(data);
       });
     }
@@ -43,22 +43,5 @@ export async function countRoundTrips(databaseUrl: string): Promise<CountedPostg
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => server.close(resolve));
     },
-  };
-}
-
-/** Returns what is given a stream of Postgres' messages piece by piece, and tells the type of each. */
-function messageReader(tell: (type: number) => void): (data: Buffer) => void {
-  let rest = Buffer.alloc(0);
-  let toSkip = 0;
-  return (data) => {
-    rest = Buffer.concat([rest, data]);
-    for (;;) {
-      const skipped = Math.min(toSkip, rest.length);
-      toSkip -= skipped;
-      rest = rest.subarray(skipped);
-      if (toSkip > 0 || rest.length < 5) return;
-      tell(rest[0] as number);
-      toSkip = rest.readUInt32BE(1) + 1;
-    }
   };
 }

@@ -58,6 +58,11 @@ export function isUnavailable(error: unknown): boolean {
   );
 }
 
+/** Returns whether a statement failed because it divided by zero: that is how one fails that finds nothing where something must be. */
+export function isDivisionByZero(error: unknown): boolean {
+  return codeOf(error) === "22012";
+}
+
 /** Returns the 503 for a service that cannot work now. */
 export function unavailable(): ApiError {
   return new ApiError("service_unavailable", { headers: { "Retry-After": String(unavailableRetryAfterSeconds) } });

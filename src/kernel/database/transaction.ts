@@ -39,6 +39,19 @@ export function isCommitUnsure(error: unknown): boolean {
   return error instanceof Error && unsureCommits.has(error) && isUnavailable(error);
 }
 
+/**
+ * Waits for what a transaction asked for at once, so that all of it takes one round trip: Postgres runs the statements in the
+ * order in which they were sent, each seeing what those before it did. Throws the first error in that order, and only once
+ * nothing of the rest goes on, as nothing may behind a rollback.
+ */
+export async function inOneTrip<T extends readonly unknown[]>(
+  asked: { readonly [K in keyof T]: PromiseLike<T[K]> },
+): Promise<T> {
+  const outcomes = await Promise.allSettled(asked);
+  for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
+  return outcomes.map((outcome) => (outcome as PromiseFulfilledResult<unknown>).value) as unknown as T;
+}
+
 async function withLimit<T>(
   expiresAt: number,
   state: { expired: boolean; committing: boolean },

@@ -1,5 +1,6 @@
 import { byKeyOnly } from "../../kernel/database/by-key-only.ts";
 import type { AnySql, Tx } from "../../kernel/database/client.ts";
+import { isDivisionByZero } from "../../kernel/database/failure.ts";
 import type { IdOf } from "../../kernel/ids.ts";
 import { turnAttemptsMax, turnCrashesMax } from "../../kernel/limits.ts";
 import { type ClaimKey, runsBy } from "./claim-key.ts";
@@ -207,11 +208,19 @@ export async function markShown(
   return count > 0;
 }
 
-/** Keeps a running turn from being moved until the transaction ends. Throws when this claim does not run any more. */
+/**
+ * Keeps a running turn from being moved until the transaction ends. Where this claim does not run any more, the statement
+ * itself fails, and throws: a commit that is sent behind it, before its response is there, rolls the transaction back.
+ */
 export async function requireClaim(inner: Tx, claim: ClaimKey): Promise<void> {
-  const [row] = await inner`
-    select /* turn.require_claim */ 1 from turns where ${runsBy(inner, claim)} for share`;
-  if (row === undefined) throw new Error(`The turn ${claim.turnId} belongs to another worker by now.`);
+  try {
+    await inner`
+      select /* turn.require_claim */ 1 / count(*) from (
+        select 1 from turns where ${runsBy(inner, claim)} for share) as claim`;
+  } catch (error) {
+    if (!isDivisionByZero(error)) throw error;
+    throw new Error(`The turn ${claim.turnId} belongs to another worker by now.`);
+  }
 }
 
 /** Returns whether this attempt of a turn runs, or was lost without anybody having noticed. */
