@@ -1,17 +1,17 @@
-/** Pictures of a run as SVG, which a page of Markdown shows by itself: panels of lines over the minutes, one below the other. */
+/** Pictures of a run as SVG, which a page of Markdown shows by itself: panels of lines over the time, one below the other. */
 
 /** One panel. */
 export interface Panel {
   readonly title: string;
   readonly lines: readonly PanelLine[];
-  /** Moments that are marked by an upright line, in minutes. */
+  /** Moments that are marked by an upright line, in the picture's unit. */
   readonly marks?: readonly number[];
 }
 
 /** A line of a panel, with its name beside its end. */
 export interface PanelLine {
   readonly name: string;
-  /** `x` in minutes. */
+  /** `x` in the picture's unit. */
   readonly points: readonly { readonly x: number; readonly y: number }[];
 }
 
@@ -20,20 +20,30 @@ const width = 900;
 const plotLeft = 64;
 const plotRight = width - 190;
 const plotHeight = 150;
-/** Title above, minutes below. */
+/** Title above, time below. */
 const panelHeight = plotHeight + 62;
 /** Names beside the lines keep this distance. */
 const nameHeight = 15;
 
+/** How time is drawn. */
+interface TimeAxis {
+  readonly unit: "min" | "s";
+  /** Whether panels are drawn over the same time, or each over its own. */
+  readonly scale: "common" | "own";
+}
+
 /** Returns the SVG text. */
-export function drawPanels(title: string, panels: readonly Panel[]): string {
-  const lastX = Math.max(
-    1e-9,
-    ...panels.flatMap(({ lines }) => lines.flatMap((line) => line.points.map(({ x }) => x))),
-  );
-  const drawn = panels.map(
-    (panel, index) => `<g transform="translate(0,${34 + index * panelHeight})">${draw(panel, lastX)}</g>`,
-  );
+export function drawPanels(
+  title: string,
+  panels: readonly Panel[],
+  { unit, scale }: TimeAxis = { unit: "min", scale: "common" },
+): string {
+  const lastOf = (some: readonly Panel[]) =>
+    Math.max(1e-9, ...some.flatMap(({ lines }) => lines.flatMap((line) => line.points.map(({ x }) => x))));
+  const drawn = panels.map((panel, index) => {
+    const lastX = lastOf(scale === "own" ? [panel] : panels);
+    return `<g transform="translate(0,${34 + index * panelHeight})">${draw(panel, { lastX, unit })}</g>`;
+  });
   const height = 40 + panels.length * panelHeight;
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" font-family="system-ui,sans-serif" font-size="12" fill="#222">
 <title>${escaped(title)}</title>
@@ -44,7 +54,10 @@ ${drawn.join("\n")}
 `;
 }
 
-function draw({ title, lines, marks = [] }: Panel, lastX: number): string {
+function draw(
+  { title, lines, marks = [] }: Panel,
+  { lastX, unit }: { readonly lastX: number; readonly unit: TimeAxis["unit"] },
+): string {
   // Lines that are 0 throughout lie at the bottom of a panel up to 1.
   const most = Math.max(0, ...lines.flatMap(({ points }) => points.map(({ y }) => y))) || 1;
   const stepY = niceStep(most / 4);
@@ -63,7 +76,7 @@ function draw({ title, lines, marks = [] }: Panel, lastX: number): string {
       words(
         atX(x),
         atY(0) + 17,
-        `${Number(x.toPrecision(6))}${x === 0 ? " min" : ""}`,
+        `${Number(x.toPrecision(6))}${x === 0 ? ` ${unit}` : ""}`,
         'text-anchor="middle" fill="#555"',
       ),
     );

@@ -1,5 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { chownSync, existsSync, mkdtempSync, rmSync } from "node:fs";
+import { appendFileSync, chownSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import postgres from "postgres";
@@ -35,6 +35,8 @@ interface PairOptions {
   readonly synchronous?: boolean;
   /** Settings of the standby alone. */
   readonly standbySettings?: readonly string[];
+  /** The address of this machine that both are reached at; they listen on 127.0.0.1 too. */
+  readonly address?: string;
 }
 
 /** The account that the servers run as: Postgres refuses to run as root. */
@@ -48,6 +50,7 @@ function idOf(flag: string): number {
 export async function startPostgresPair({
   synchronous = false,
   standbySettings = [],
+  address = "127.0.0.1",
 }: PairOptions = {}): Promise<PostgresPair> {
   const folder = mkdtempSync(join(tmpdir(), "parley-pair-"));
   if (account.uid !== undefined) chownSync(folder, account.uid, account.gid);
@@ -55,6 +58,7 @@ export async function startPostgresPair({
     execFileSync(join(programs, name), words, { ...account, cwd: folder, stdio: ["ignore", "pipe", "pipe"] });
   const [main, second] = [join(folder, "main"), join(folder, "second")];
   run("initdb", ["-D", main, "-U", "parley", "--auth=trust", "-E", "UTF8", "--no-sync"]);
+  appendFileSync(join(main, "pg_hba.conf"), "host all all 0.0.0.0/0 trust\n");
   const [mainPort, secondPort] = [await freePort(), await freePort()];
   const keyFile = join(folder, "server.key");
   execFileSync(
@@ -67,7 +71,12 @@ export async function startPostgresPair({
   );
   if (account.uid !== undefined) chownSync(keyFile, account.uid, account.gid);
   const withTls = ["ssl=on", `ssl_key_file=${keyFile}`, `ssl_cert_file=${join(folder, "server.crt")}`];
-  const common = [...withTls, "listen_addresses=127.0.0.1", `unix_socket_directories=${folder}`, "max_connections=200"];
+  const common = [
+    ...withTls,
+    `listen_addresses=127.0.0.1,${address}`,
+    `unix_socket_directories=${folder}`,
+    "max_connections=200",
+  ];
   const started: ChildProcess[] = [];
   const launch = async (data: string, port: number, settings: readonly string[]): Promise<PairedServer> => {
     const words = [...common, ...settings].flatMap((setting) => ["-c", setting]);
@@ -82,7 +91,7 @@ export async function startPostgresPair({
     await eventually(() => responds(url), 60_000);
     return {
       port,
-      url: url.replace(/postgres$/, "parley"),
+      url: `postgres://parley@${address}:${port}/parley`,
       kill: () => killGroup(child),
       cutOff: async () => {
         const own = postgres(url, { max: 1, onnotice: () => {} });
@@ -106,7 +115,7 @@ export async function startPostgresPair({
   return {
     primary,
     standby,
-    url: `postgres://parley@127.0.0.1:${secondPort},127.0.0.1:${mainPort}/parley`,
+    url: `postgres://parley@${address}:${secondPort},${address}:${mainPort}/parley`,
     [Symbol.asyncDispose]: async () => {
       await Promise.all(started.map(killGroup));
       rmSync(folder, { recursive: true, force: true });

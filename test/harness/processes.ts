@@ -7,6 +7,7 @@ import { type SimulatedModel, startSimulatedModel } from "../../src/simulated-mo
 import { cloneDatabase, dropDatabase, eventually, sharedRedisUrl } from "./harness.ts";
 import { makeAgent } from "./seed.ts";
 import {
+  type Elsewhere,
   launchServe,
   launchWork,
   type ServeProcess,
@@ -57,8 +58,8 @@ export interface Installation extends AsyncDisposable {
   readonly sql: Sql;
   readonly model: SimulatedModel;
   readonly env: Readonly<Record<string, string>>;
-  serve(env?: Record<string, string>): Promise<ServeProcess>;
-  work(env?: Record<string, string>): Promise<WorkProcess>;
+  serve(env?: Record<string, string>, elsewhere?: Elsewhere): Promise<ServeProcess>;
+  work(env?: Record<string, string>, elsewhere?: Elsewhere): Promise<WorkProcess>;
   /** A tenant that talks to this process; its agent is on the simulated model, or on another one. */
   client(url: string, modelUrl?: string): Promise<Client>;
   /** Kills every process it started, and drops the database when it made it. */
@@ -67,12 +68,12 @@ export interface Installation extends AsyncDisposable {
 
 /** Starts an installation, without any process yet. */
 export async function startInstallation(
-  options: { readonly databaseUrl?: string; readonly redisUrl?: string } = {},
+  options: { readonly databaseUrl?: string; readonly redisUrl?: string; readonly modelAddress?: string } = {},
 ): Promise<Installation> {
   const databaseUrl = options.databaseUrl ?? (await cloneDatabase());
   const redisUrl = options.redisUrl ?? sharedRedisUrl ?? "";
   const sql = openDatabase({ url: databaseUrl, max: 5, applicationName: "parley-test" });
-  const model = startSimulatedModel({ chunkDelayMs: 0 });
+  const model = startSimulatedModel({ chunkDelayMs: 0, hostname: options.modelAddress ?? "127.0.0.1" });
   const started: ServiceProcess[] = [];
   const env = {
     DATABASE_URL: databaseUrl,
@@ -86,8 +87,8 @@ export async function startInstallation(
     sql,
     model,
     env,
-    serve: (more = {}) => launchServe({ ...env, ...more }, (process) => started.push(process)),
-    work: (more = {}) => launchWork({ ...env, ...more }, (process) => started.push(process)),
+    serve: (more = {}, elsewhere) => launchServe({ ...env, ...more }, (process) => started.push(process), elsewhere),
+    work: (more = {}, elsewhere) => launchWork({ ...env, ...more }, (process) => started.push(process), elsewhere),
     client: (url, modelUrl = model.url) => makeClient({ url, sql, modelUrl }),
     [Symbol.asyncDispose]: async () => {
       await Promise.all(started.map((process) => process.kill()));

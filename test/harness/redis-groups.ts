@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { eventually } from "./eventually.ts";
-import { freePort, type RedisServer, startRedis } from "./redis.ts";
+import { freePort, type RedisServer, reachedAt, startRedis } from "./redis.ts";
 
 /** Several Redis that belong together. */
 export interface RedisGroup {
@@ -16,10 +16,14 @@ export interface RedisGroup {
   stop(): Promise<void>;
 }
 
-/** Starts a master, a replica, and three Sentinels that watch them. */
-export async function startSentinels(): Promise<RedisGroup> {
-  const master = await startRedis();
-  const replica = await startRedis(undefined, ["--replicaof", "127.0.0.1", String(master.port)]);
+/** Starts a master, a replica, and three Sentinels that watch them, at an address of this machine. */
+export async function startSentinels(address = "127.0.0.1"): Promise<RedisGroup> {
+  const master = await startRedis(undefined, reachedAt(address));
+  const replica = await startRedis(undefined, [
+    ...reachedAt(address),
+    ...["--replicaof", address, String(master.port)],
+    ...["--replica-announce-ip", address],
+  ]);
   const folder = await mkdtemp(join(tmpdir(), "parley-sentinel-"));
   const watchers = await Promise.all(
     [1, 2, 3].map(async (n) => {
@@ -27,9 +31,11 @@ export async function startSentinels(): Promise<RedisGroup> {
       const file = join(folder, `${n}.conf`);
       const lines = [
         `port ${port}`,
-        "bind 127.0.0.1",
+        `bind 127.0.0.1 ${address}`,
+        "protected-mode no",
+        `sentinel announce-ip ${address}`,
         `dir ${folder}`,
-        `sentinel monitor main 127.0.0.1 ${master.port} 2`,
+        `sentinel monitor main ${address} ${master.port} 2`,
         "sentinel down-after-milliseconds main 1000",
         "sentinel failover-timeout main 3000",
       ];
@@ -48,7 +54,7 @@ export async function startSentinels(): Promise<RedisGroup> {
     return known.get("num-slaves") === "1" && known.get("num-other-sentinels") === "2";
   }, 60_000);
   return {
-    url: `redis+sentinel://${watchers.map(({ port }) => `127.0.0.1:${port}`).join(",")}/main`,
+    url: `redis+sentinel://${watchers.map(({ port }) => `${address}:${port}`).join(",")}/main`,
     servers: [master, replica],
     failOver: async () => {
       await master.stop();
@@ -65,15 +71,18 @@ export async function startSentinels(): Promise<RedisGroup> {
 
 const slots = 16_384;
 
-/** Starts a Redis Cluster of three masters, each with a replica. */
-export async function startCluster(): Promise<RedisGroup> {
+/** Starts a Redis Cluster of three masters, each with a replica, at an address of this machine. */
+export async function startCluster(address = "127.0.0.1"): Promise<RedisGroup> {
   const options = [
+    ...reachedAt(address),
     "--cluster-enabled",
     "yes",
     "--cluster-node-timeout",
     "1500",
     "--cluster-replica-validity-factor",
     "0",
+    "--cluster-announce-ip",
+    address,
   ];
   const servers = await Promise.all(Array.from({ length: 6 }, () => startRedis(undefined, options)));
   const clients = servers.map(({ port }) => new Redis({ host: "127.0.0.1", port, maxRetriesPerRequest: null }));
@@ -84,7 +93,7 @@ export async function startCluster(): Promise<RedisGroup> {
     const to = Math.floor(((master + 1) * slots) / 3) - 1;
     await clients[master]?.call("CLUSTER", "ADDSLOTSRANGE", from, to);
   }
-  for (const { port } of servers.slice(1)) await first.call("CLUSTER", "MEET", "127.0.0.1", port);
+  for (const { port } of servers.slice(1)) await first.call("CLUSTER", "MEET", address, port);
   const infos = async () => Promise.all(clients.map((client) => client.call("CLUSTER", "INFO") as Promise<string>));
   await eventually(async () => (await infos()).every((info) => /cluster_known_nodes:6/.test(info)), 60_000);
   for (let master = 0; master < 3; master++) {
@@ -102,7 +111,7 @@ export async function startCluster(): Promise<RedisGroup> {
   return {
     url: `redis+cluster://${servers
       .slice(0, 3)
-      .map(({ port }) => `127.0.0.1:${port}`)
+      .map(({ port }) => `${address}:${port}`)
       .join(",")}`,
     servers,
     failOver: async () => {

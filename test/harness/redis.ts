@@ -31,6 +31,11 @@ export function findRedisServer(): string | null {
   return null;
 }
 
+/** Options of a Redis that other hosts reach at an address of this machine. */
+export function reachedAt(address: string): readonly string[] {
+  return address === "127.0.0.1" ? [] : ["--bind", "127.0.0.1", address, "--protected-mode", "no"];
+}
+
 /** Starts a Redis that keeps nothing on disk. Give a port to start one again at the same place. */
 export async function startRedis(port?: number, more: readonly string[] = []): Promise<RedisServer> {
   const binary = findRedisServer();

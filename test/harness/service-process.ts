@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { eventually } from "./eventually.ts";
 import { repository } from "./repository.ts";
-import { roleCommand } from "./runtimes.ts";
+import { type Command, roleCommand } from "./runtimes.ts";
 
 /** A process of the service, as an operator starts it. */
 export interface ServiceProcess {
@@ -32,17 +32,25 @@ export interface WorkProcess extends ServiceProcess {
 }
 
 /** A process starts within this on a busy machine; one that ends before is noticed at once. */
-const startMs = 60_000;
+const startMs = 120_000;
 /** A stopping process is asked once and given this long beyond its drain. */
 const stopGraceMs = 10_000;
+
+/** Where a process runs that does not run on this machine as the tests do. */
+export interface Elsewhere {
+  readonly address: string;
+  /** What starts a program there. */
+  command(command: Command): Command;
+}
 
 /** Starts an HTTP process on a free port and waits until it serves; `started` learns of it before that. */
 export async function launchServe(
   env: Record<string, string>,
   started: (process: ServiceProcess) => void = () => {},
+  elsewhere?: Elsewhere,
 ): Promise<ServeProcess> {
   // The process takes the port itself: one that is looked for here may be gone by the time it listens.
-  const process = launch("serve", { PORT: "0", ...env });
+  const process = launch("serve", { PORT: "0", ...env }, elsewhere);
   started(process);
   const { url, port } = await startedWith(process, "serving");
   return { ...process, url: String(url), port: Number(port) };
@@ -52,8 +60,9 @@ export async function launchServe(
 export async function launchWork(
   env: Record<string, string>,
   started: (process: ServiceProcess) => void = () => {},
+  elsewhere?: Elsewhere,
 ): Promise<WorkProcess> {
-  const process = launch("work", env);
+  const process = launch("work", env, elsewhere);
   started(process);
   const line = await startedWith(process, "working");
   return { ...process, workerId: String(line.worker) };
@@ -96,12 +105,14 @@ export async function logged(process: ServiceProcess, msg: string, limitMs = sta
   return found;
 }
 
-function launch(role: string, env: Record<string, string>): ServiceProcess {
+function launch(role: string, env: Record<string, string>, elsewhere?: Elsewhere): ServiceProcess {
   const { PATH = "", HOME = "" } = process.env;
-  const { program, words } = roleCommand(role, env);
+  const command = roleCommand(role, env);
+  const { program, words } = elsewhere?.command(command) ?? command;
+  const there: Record<string, string> = elsewhere === undefined ? {} : { HOST: elsewhere.address };
   const child: ChildProcess = spawn(program, words, {
     cwd: repository,
-    env: { PATH, HOME, NO_COLOR: "1", ...env },
+    env: { PATH, HOME, NO_COLOR: "1", ...there, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   const log: LogLine[] = [];
