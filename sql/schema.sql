@@ -693,6 +693,7 @@ CREATE TABLE sessions (
   updated_at timestamp with time zone DEFAULT now() NOT NULL,
   deleted_at timestamp with time zone,
   bytes bigint DEFAULT 0,
+  first_message_preview text,
   CONSTRAINT sessions_pkey PRIMARY KEY (id),
   CONSTRAINT sessions_line_check CHECK (line >= 0)
 ) WITH (fillfactor=70);
@@ -850,6 +851,7 @@ CREATE TABLE turns (
   reasoning_tokens bigint DEFAULT 0 NOT NULL,
   cost_pico bigint,
   cost_complete boolean DEFAULT true NOT NULL,
+  waited_ms bigint DEFAULT 0 NOT NULL,
   CONSTRAINT turns_pkey PRIMARY KEY (id),
   CONSTRAINT turns_cache_write_tokens_check CHECK (cache_write_tokens >= 0),
   CONSTRAINT turns_cached_input_tokens_check CHECK (cached_input_tokens >= 0),
@@ -861,8 +863,10 @@ CREATE TABLE turns (
   CONSTRAINT turns_status_check CHECK (status = ANY (ARRAY['enqueued'::text, 'queued'::text, 'running'::text, 'waiting'::text, 'succeeded'::text, 'failed'::text, 'canceled'::text]))
 ) WITH (fillfactor=50);
 CREATE INDEX turns_accepted ON turns USING btree (tenant_id, accepted_at);
+CREATE INDEX turns_failed ON turns USING btree (tenant_id, (error ->> 'code'::text), accepted_at) WHERE status = 'failed'::text;
 CREATE INDEX turns_generated ON turns USING btree (finished_at) WHERE session_id IS NULL AND input IS NOT NULL;
 CREATE INDEX turns_line ON turns USING btree (session_id, line_place) WHERE status = 'enqueued'::text;
+CREATE INDEX turns_longest ON turns USING btree (tenant_id, ((accepted_at AT TIME ZONE 'UTC'::text)::date), run_ms, id, accepted_at) WHERE status = ANY (ARRAY['waiting'::text, 'succeeded'::text, 'failed'::text, 'canceled'::text]);
 CREATE INDEX turns_of_agent ON turns USING btree (agent_id, kind, status, accepted_at) WHERE status = ANY (ARRAY['waiting'::text, 'succeeded'::text, 'failed'::text, 'canceled'::text]);
 CREATE INDEX turns_of_kind ON turns USING btree (tenant_id, kind, status, accepted_at) WHERE status = ANY (ARRAY['waiting'::text, 'succeeded'::text, 'failed'::text, 'canceled'::text]);
 CREATE INDEX turns_of_user ON turns USING btree (tenant_id, user_id, kind, status, accepted_at) WHERE status = ANY (ARRAY['waiting'::text, 'succeeded'::text, 'failed'::text, 'canceled'::text]);

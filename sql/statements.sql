@@ -259,10 +259,10 @@ select /* tenant.lock_running */ pg_advisory_xact_lock(hashtextextended($1, 0));
 -- turn.accept: 8 texts
 
 -- when: one turn of a new session
--- parameters: $1 text turn_…, $2 text ten_…, $3 text ag_…, $4 text ss_…, $5 text, $6 boolean, $7 boolean, $8 integer,
---   $9 integer, $10 text, $11 json, $12 text, $13 bigint, $14 text msg_…, $15 text, $16 json, $17 json, $18 json,
---   $19 text req_…, $20 text, $21 timestamp with time zone, $22 integer, $23 boolean, $24 text, $25 text, $26 text,
---   $27 bytea, $28 boolean, $29 smallint, $30 integer, $31 text, $32 text
+-- parameters: $1 text turn_…, $2 text ten_…, $3 text ag_…, $4 text ss_…, $5 text, $6 boolean, $7 boolean, $8 text,
+--   $9 integer, $10 integer, $11 text, $12 json, $13 text, $14 bigint, $15 text msg_…, $16 text, $17 json, $18 json,
+--   $19 json, $20 text req_…, $21 text, $22 timestamp with time zone, $23 integer, $24 boolean, $25 text, $26 text,
+--   $27 text, $28 bytea, $29 boolean, $30 smallint, $31 integer, $32 text, $33 text
 -- plan: due: api_keys by api_keys_tenant, tenants by tenants_pkey, turns by turns_tenant_active, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated
 -- plan: made: inserts sessions
 -- plan: accepted: turns by turns_parked, inserts turns
@@ -272,7 +272,7 @@ asked as not materialized (
   select sent.*, queued_turns_max is not null and (select count(*) from (
       select 1 from turns q where q.tenant_id = sent.tenant_id and q.status in ('enqueued', 'queued') limit queued_turns_max) counted) >= queued_turns_max as is_full, is_counted or (
     select true from turns p where p.tenant_id = sent.tenant_id and (p.status = 'queued' and p.parked_at is not null and p.cancel_requested_at is null) order by p.accepted_at, p.id limit 1) is not null as is_parked
-  from (select $1::text as turn_id , $2::text as tenant_id , $3::text as agent_id , $4::text as session_id , $5::text as kind , $6::boolean as new_session , $7::boolean as visible , $8::int as pinned_version , $9::int as agent_version , $10::text as trigger , $11::json as input , $12::text as message_id , $13::bigint as keep_seq , $14::text as assistant_message_id , $15::text as user_id , $16::json as metadata , $17::json as response_format , $18::json as caller_options , $19::text as request_id , $20::text as traceparent , $21::timestamptz as write_before , $22::int as queued_turns_max , $23::boolean as is_counted , $24::text as key_digest , $25::text as form , $26::text as idempotency_key , $27::bytea as request_digest) sent
+  from (select $1::text as turn_id , $2::text as tenant_id , $3::text as agent_id , $4::text as session_id , $5::text as kind , $6::boolean as new_session , $7::boolean as visible , $8::text as first_preview , $9::int as pinned_version , $10::int as agent_version , $11::text as trigger , $12::json as input , $13::text as message_id , $14::bigint as keep_seq , $15::text as assistant_message_id , $16::text as user_id , $17::json as metadata , $18::json as response_format , $19::json as caller_options , $20::text as request_id , $21::text as traceparent , $22::timestamptz as write_before , $23::int as queued_turns_max , $24::boolean as is_counted , $25::text as key_digest , $26::text as form , $27::text as idempotency_key , $28::bytea as request_digest) sent
 ), due as materialized (
   select asked.turn_id, agent.version, asked.user_id as turn_user_id, case
   when asked.key_digest is not null and not exists (
@@ -288,306 +288,6 @@ asked as not materialized (
   when agent.refusal is not null then agent.refusal
   end as word
   from asked
-  left join lateral (
-    select a.id, v.version,
-    case when v.version is null then 'version_missing_for_run'
-    when a.status = 'disabled' then 'agent_disabled'
-    when v.provider_id is not null and p.id is null then 'provider_missing_for_turn'
-    when v.provider_id is null and not $28 or v.config ->> 'model' is null then 'provider_required'
-    when a.workspace_id is null and (v.config -> 'tools')::jsonb ? 'workspace' then 'sandbox_required_for_turn'
-    end as refusal
-    from agents a
-    left join agent_versions v on v.agent_id = a.id and v.version = coalesce(coalesce(asked.agent_version, asked.pinned_version), a.version)
-    left join providers p on p.id = v.provider_id and p.tenant_id = a.tenant_id
-    where a.id = asked.agent_id and a.tenant_id = asked.tenant_id) agent on true),
-made as (
-  insert into sessions (id, tenant_id, agent_id, pinned_version, user_id, metadata, visible)
-  select session_id, tenant_id, agent_id, pinned_version, user_id, metadata, visible
-  from due join asked using (turn_id) where new_session and word is null),
-accepted as (
-  insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
-    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at)
-  select turn_id, tenant_id, agent_id, session_id, kind, version, trigger, input, keep_seq,
-  assistant_message_id, new_session and not visible, turn_user_id, metadata, request_id, traceparent, response_format,
-  caller_options, case when is_parked then now() end
-  from due join asked using (turn_id) where word is null
-  returning id, session_id, tenant_id, parked_at
-), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
-  select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $29::smallint, id from (
-    select id as kind_id from graphile_worker._private_tasks where identifier = 'turn'
-  ) kind cross join (select * from "accepted" where parked_at is null) queued returning key)
-select id as turn_id, 'accepted' as word, case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $30, job_key => id
-)).id end end as job,
-case when parked_at is null then pg_notify('jobs:insert', json_build_object('count', count(*) filter (where parked_at is null) over ())::text)::text end as job_announced,
-case when parked_at is null then pg_notify($31, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id) else pg_notify($32, tenant_id) end::text as announced from accepted
-union all select turn_id, word, null, null, null from due where word is not null;
-
--- when: several turns at once
--- parameters: $1 text[], $2 text[], $3 text[], $4 text[], $5 text[], $6 text[], $7 text[], $8 text[], $9 text[],
---   $10 text[], $11 text[], $12 text[], $13 text[], $14 text[], $15 text[], $16 text[], $17 text[], $18 text[],
---   $19 text[], $20 text[], $21 text[], $22 text[], $23 text[], $24 text[], $25 text[], $26 text[], $27 text[],
---   $28 bigint, $29 text, $30 boolean, $31 smallint, $32 integer, $33 text, $34 text
--- plan: shares: turns by turns_parked, turns by turns_tenant_active
--- plan: due: turns by turns_one_active, sessions by sessions_pkey, locks them, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated, api_keys by api_keys_tenant, tenants by tenants_pkey, messages by messages_id
--- plan: made: inserts sessions
--- plan: accepted: inserts turns
--- plan: job: _private_tasks by tasks_identifier_key, inserts _private_jobs
-with /* turn.accept */
-sent as materialized (select turn_id::text, tenant_id::text, agent_id::text, session_id::text, kind::text, new_session::boolean, visible::boolean, pinned_version::int, agent_version::int, trigger::text, input::json, message_id::text, keep_seq::bigint, assistant_message_id::text, user_id::text, metadata::json, response_format::json, caller_options::json, request_id::text, traceparent::text, write_before::timestamptz, queued_turns_max::int, is_counted::boolean, key_digest::text, form::text, idempotency_key::text, request_digest::bytea from unnest( $1::text[] , $2::text[] , $3::text[] , $4::text[] , $5::text[] , $6::text[] , $7::text[] , $8::text[] , $9::text[] , $10::text[] , $11::text[] , $12::text[] , $13::text[] , $14::text[] , $15::text[] , $16::text[] , $17::text[] , $18::text[] , $19::text[] , $20::text[] , $21::text[] , $22::text[] , $23::text[] , $24::text[] , $25::text[] , $26::text[] , $27::text[]) as sent(turn_id, tenant_id, agent_id, session_id, kind, new_session, visible, pinned_version, agent_version, trigger, input, message_id, keep_seq, assistant_message_id, user_id, metadata, response_format, caller_options, request_id, traceparent, write_before, queued_turns_max, is_counted, key_digest, form, idempotency_key, request_digest) limit $28), shares as materialized (
-  select tenant_id, is_counted or (
-    select true from turns p where p.tenant_id = sent.tenant_id and (p.status = 'queued' and p.parked_at is not null and p.cancel_requested_at is null) order by p.accepted_at, p.id limit 1) is not null as is_parked, case when queued_turns_max is not null then queued_turns_max - (select count(*) from (
-      select 1 from turns q where q.tenant_id = sent.tenant_id and q.status in ('enqueued', 'queued') limit queued_turns_max) counted) end as places
-  from (select tenant_id, min(queued_turns_max) as queued_turns_max, bool_or(is_counted) as is_counted from sent group by tenant_id) sent
-), asked as materialized (
-  select sent.*, coalesce(place > places, false) as is_full, is_parked
-  from (select *, row_number() over (partition by tenant_id) as place from sent) sent join shares using (tenant_id)
-), due as materialized (
-  select asked.turn_id, agent.version, coalesce(held.user_id, asked.user_id) as turn_user_id, case
-  when asked.key_digest is not null and not exists (
-    select 1 from api_keys k join tenants n on n.id = k.tenant_id
-    where k.digest = decode(asked.key_digest, 'hex') and k.tenant_id = asked.tenant_id and (k.expires_at is null or k.expires_at > now())
-    and k.role in ('runner', 'editor', 'admin') and (k.agent_ids is null or asked.agent_id = any(k.agent_ids))
-    and n.form = asked.form and n.queued_turns is not distinct from asked.queued_turns_max
-    and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
-  ) then 'key'
-  when clock_timestamp() >= asked.write_before then 'late'
-  when asked.is_full then 'full'
-  when not asked.new_session and asked.session_id is not null and held.id is null then $29
-  when held.line > 0 then 'line'
-  when agent.id is null then 'not_found'
-  when agent.refusal is not null then agent.refusal
-  when asked.message_id is not null and exists (
-    select 1 from messages m where m.session_id = asked.session_id and m.id = asked.message_id) then 'twice' end as word
-  from asked left join lateral (
-    select id, user_id, pinned_version, line from sessions
-    where id = asked.session_id and not asked.new_session and (tenant_id || '') = asked.tenant_id
-    and (agent_id || '') = asked.agent_id and deleted_at is null and (
-      select true from turns where session_id = asked.session_id and status in ('queued', 'running', 'waiting') limit 1) is null
-    for no key update skip locked) held on true
-  left join lateral (
-    select a.id, v.version,
-    case when v.version is null then 'version_missing_for_run'
-    when a.status = 'disabled' then 'agent_disabled'
-    when v.provider_id is not null and p.id is null then 'provider_missing_for_turn'
-    when v.provider_id is null and not $30 or v.config ->> 'model' is null then 'provider_required'
-    when a.workspace_id is null and (v.config -> 'tools')::jsonb ? 'workspace' then 'sandbox_required_for_turn'
-    end as refusal
-    from agents a
-    left join agent_versions v on v.agent_id = a.id and v.version = coalesce(coalesce(asked.agent_version, case when asked.new_session then asked.pinned_version else held.pinned_version end), a.version)
-    left join providers p on p.id = v.provider_id and p.tenant_id = a.tenant_id
-    where a.id = asked.agent_id and a.tenant_id = asked.tenant_id) agent on true),
-made as (
-  insert into sessions (id, tenant_id, agent_id, pinned_version, user_id, metadata, visible)
-  select session_id, tenant_id, agent_id, pinned_version, user_id, metadata, visible
-  from due join asked using (turn_id) where new_session and word is null),
-accepted as (
-  insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
-    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at)
-  select turn_id, tenant_id, agent_id, session_id, kind, version, trigger, input, keep_seq,
-  assistant_message_id, new_session and not visible, turn_user_id, metadata, request_id, traceparent, response_format,
-  caller_options, case when is_parked then now() end
-  from due join asked using (turn_id) where word is null
-  on conflict (session_id) where status in ('queued', 'running', 'waiting') do nothing
-  returning id, session_id, tenant_id, parked_at
-), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
-  select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $31::smallint, id from (
-    select id as kind_id from graphile_worker._private_tasks where identifier = 'turn'
-  ) kind cross join (select * from "accepted" where parked_at is null) queued returning key)
-select id as turn_id, 'accepted' as word, case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $32, job_key => id
-)).id end end as job,
-case when parked_at is null then pg_notify('jobs:insert', json_build_object('count', count(*) filter (where parked_at is null) over ())::text)::text end as job_announced,
-case when parked_at is null then pg_notify($33, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id) else pg_notify($34, tenant_id) end::text as announced from accepted
-union all select turn_id, word, null, null, null from due where word is not null;
-
--- when: one turn of a new session, with an Idempotency-Key
--- parameters: $1 text turn_…, $2 text ten_…, $3 text ag_…, $4 text ss_…, $5 text, $6 boolean, $7 boolean, $8 integer,
---   $9 integer, $10 text, $11 json, $12 text, $13 bigint, $14 text msg_…, $15 text, $16 json, $17 json, $18 json,
---   $19 text req_…, $20 text, $21 timestamp with time zone, $22 integer, $23 boolean, $24 text, $25 text,
---   $26 text req_…, $27 bytea, $28 boolean, $29 smallint, $30 integer, $31 text, $32 text
--- plan: due: api_keys by api_keys_tenant, tenants by tenants_pkey, idempotency_keys by idempotency_keys_pkey, turns by turns_tenant_active, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated
--- plan: made: inserts sessions
--- plan: accepted: turns by turns_parked, inserts turns
--- plan: kept: inserts idempotency_keys
--- plan: job: _private_tasks by tasks_identifier_key, inserts _private_jobs
-with /* turn.accept */
-asked as not materialized (
-  select sent.*, queued_turns_max is not null and (select count(*) from (
-      select 1 from turns q where q.tenant_id = sent.tenant_id and q.status in ('enqueued', 'queued') limit queued_turns_max) counted) >= queued_turns_max as is_full, is_counted or (
-    select true from turns p where p.tenant_id = sent.tenant_id and (p.status = 'queued' and p.parked_at is not null and p.cancel_requested_at is null) order by p.accepted_at, p.id limit 1) is not null as is_parked
-  from (select $1::text as turn_id , $2::text as tenant_id , $3::text as agent_id , $4::text as session_id , $5::text as kind , $6::boolean as new_session , $7::boolean as visible , $8::int as pinned_version , $9::int as agent_version , $10::text as trigger , $11::json as input , $12::text as message_id , $13::bigint as keep_seq , $14::text as assistant_message_id , $15::text as user_id , $16::json as metadata , $17::json as response_format , $18::json as caller_options , $19::text as request_id , $20::text as traceparent , $21::timestamptz as write_before , $22::int as queued_turns_max , $23::boolean as is_counted , $24::text as key_digest , $25::text as form , $26::text as idempotency_key , $27::bytea as request_digest) sent
-), due as materialized (
-  select asked.turn_id, agent.version, asked.user_id as turn_user_id, case
-  when asked.key_digest is not null and not exists (
-    select 1 from api_keys k join tenants n on n.id = k.tenant_id
-    where k.digest = decode(asked.key_digest, 'hex') and k.tenant_id = asked.tenant_id and (k.expires_at is null or k.expires_at > now())
-    and k.role in ('runner', 'editor', 'admin') and (k.agent_ids is null or asked.agent_id = any(k.agent_ids))
-    and n.form = asked.form and n.queued_turns is not distinct from asked.queued_turns_max
-    and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
-  ) then 'key'
-  when asked.idempotency_key is not null and exists (
-    select 1 from idempotency_keys k where k.tenant_id = asked.tenant_id and k.key = asked.idempotency_key) then 'repeated'
-  when clock_timestamp() >= asked.write_before then 'late'
-  when asked.is_full then 'full'
-  when agent.id is null then 'not_found'
-  when agent.refusal is not null then agent.refusal
-  end as word
-  from asked
-  left join lateral (
-    select a.id, v.version,
-    case when v.version is null then 'version_missing_for_run'
-    when a.status = 'disabled' then 'agent_disabled'
-    when v.provider_id is not null and p.id is null then 'provider_missing_for_turn'
-    when v.provider_id is null and not $28 or v.config ->> 'model' is null then 'provider_required'
-    when a.workspace_id is null and (v.config -> 'tools')::jsonb ? 'workspace' then 'sandbox_required_for_turn'
-    end as refusal
-    from agents a
-    left join agent_versions v on v.agent_id = a.id and v.version = coalesce(coalesce(asked.agent_version, asked.pinned_version), a.version)
-    left join providers p on p.id = v.provider_id and p.tenant_id = a.tenant_id
-    where a.id = asked.agent_id and a.tenant_id = asked.tenant_id) agent on true),
-made as (
-  insert into sessions (id, tenant_id, agent_id, pinned_version, user_id, metadata, visible)
-  select session_id, tenant_id, agent_id, pinned_version, user_id, metadata, visible
-  from due join asked using (turn_id) where new_session and word is null),
-accepted as (
-  insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
-    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at)
-  select turn_id, tenant_id, agent_id, session_id, kind, version, trigger, input, keep_seq,
-  assistant_message_id, new_session and not visible, turn_user_id, metadata, request_id, traceparent, response_format,
-  caller_options, case when is_parked then now() end
-  from due join asked using (turn_id) where word is null
-  returning id, session_id, tenant_id, parked_at
-), kept as (
-  insert into idempotency_keys (tenant_id, key, request_digest, turn_id, resource_ids)
-  select asked.tenant_id, idempotency_key, request_digest, turn_id, case when new_session and not visible then array[asked.session_id] end
-  from accepted join asked on turn_id = id where idempotency_key is not null order by 1, 2), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
-  select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $29::smallint, id from (
-    select id as kind_id from graphile_worker._private_tasks where identifier = 'turn'
-  ) kind cross join (select * from "accepted" where parked_at is null) queued returning key)
-select id as turn_id, 'accepted' as word, case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $30, job_key => id
-)).id end end as job,
-case when parked_at is null then pg_notify('jobs:insert', json_build_object('count', count(*) filter (where parked_at is null) over ())::text)::text end as job_announced,
-case when parked_at is null then pg_notify($31, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id) else pg_notify($32, tenant_id) end::text as announced from accepted
-union all select turn_id, word, null, null, null from due where word is not null;
-
--- when: several turns at once, with Idempotency-Keys
--- parameters: $1 text[], $2 text[], $3 text[], $4 text[], $5 text[], $6 text[], $7 text[], $8 text[], $9 text[],
---   $10 text[], $11 text[], $12 text[], $13 text[], $14 text[], $15 text[], $16 text[], $17 text[], $18 text[],
---   $19 text[], $20 text[], $21 text[], $22 text[], $23 text[], $24 text[], $25 text[], $26 text[], $27 text[],
---   $28 bigint, $29 text, $30 boolean, $31 smallint, $32 integer, $33 text, $34 text
--- plan: shares: turns by turns_parked, turns by turns_tenant_active
--- plan: due: turns by turns_one_active, sessions by sessions_pkey, locks them, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated, api_keys by api_keys_tenant, tenants by tenants_pkey, idempotency_keys by idempotency_keys_pkey, messages by messages_id
--- plan: made: inserts sessions
--- plan: accepted: inserts turns
--- plan: kept: inserts idempotency_keys
--- plan: job: _private_tasks by tasks_identifier_key, inserts _private_jobs
-with /* turn.accept */
-sent as materialized (select turn_id::text, tenant_id::text, agent_id::text, session_id::text, kind::text, new_session::boolean, visible::boolean, pinned_version::int, agent_version::int, trigger::text, input::json, message_id::text, keep_seq::bigint, assistant_message_id::text, user_id::text, metadata::json, response_format::json, caller_options::json, request_id::text, traceparent::text, write_before::timestamptz, queued_turns_max::int, is_counted::boolean, key_digest::text, form::text, idempotency_key::text, request_digest::bytea from unnest( $1::text[] , $2::text[] , $3::text[] , $4::text[] , $5::text[] , $6::text[] , $7::text[] , $8::text[] , $9::text[] , $10::text[] , $11::text[] , $12::text[] , $13::text[] , $14::text[] , $15::text[] , $16::text[] , $17::text[] , $18::text[] , $19::text[] , $20::text[] , $21::text[] , $22::text[] , $23::text[] , $24::text[] , $25::text[] , $26::text[] , $27::text[]) as sent(turn_id, tenant_id, agent_id, session_id, kind, new_session, visible, pinned_version, agent_version, trigger, input, message_id, keep_seq, assistant_message_id, user_id, metadata, response_format, caller_options, request_id, traceparent, write_before, queued_turns_max, is_counted, key_digest, form, idempotency_key, request_digest) limit $28), shares as materialized (
-  select tenant_id, is_counted or (
-    select true from turns p where p.tenant_id = sent.tenant_id and (p.status = 'queued' and p.parked_at is not null and p.cancel_requested_at is null) order by p.accepted_at, p.id limit 1) is not null as is_parked, case when queued_turns_max is not null then queued_turns_max - (select count(*) from (
-      select 1 from turns q where q.tenant_id = sent.tenant_id and q.status in ('enqueued', 'queued') limit queued_turns_max) counted) end as places
-  from (select tenant_id, min(queued_turns_max) as queued_turns_max, bool_or(is_counted) as is_counted from sent group by tenant_id) sent
-), asked as materialized (
-  select sent.*, coalesce(place > places, false) as is_full, is_parked
-  from (select *, row_number() over (partition by tenant_id) as place from sent) sent join shares using (tenant_id)
-), due as materialized (
-  select asked.turn_id, agent.version, coalesce(held.user_id, asked.user_id) as turn_user_id, case
-  when asked.key_digest is not null and not exists (
-    select 1 from api_keys k join tenants n on n.id = k.tenant_id
-    where k.digest = decode(asked.key_digest, 'hex') and k.tenant_id = asked.tenant_id and (k.expires_at is null or k.expires_at > now())
-    and k.role in ('runner', 'editor', 'admin') and (k.agent_ids is null or asked.agent_id = any(k.agent_ids))
-    and n.form = asked.form and n.queued_turns is not distinct from asked.queued_turns_max
-    and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
-  ) then 'key'
-  when asked.idempotency_key is not null and exists (
-    select 1 from idempotency_keys k where k.tenant_id = asked.tenant_id and k.key = asked.idempotency_key) then 'repeated'
-  when clock_timestamp() >= asked.write_before then 'late'
-  when asked.is_full then 'full'
-  when not asked.new_session and asked.session_id is not null and held.id is null then $29
-  when held.line > 0 then 'line'
-  when agent.id is null then 'not_found'
-  when agent.refusal is not null then agent.refusal
-  when asked.message_id is not null and exists (
-    select 1 from messages m where m.session_id = asked.session_id and m.id = asked.message_id) then 'twice' end as word
-  from asked left join lateral (
-    select id, user_id, pinned_version, line from sessions
-    where id = asked.session_id and not asked.new_session and (tenant_id || '') = asked.tenant_id
-    and (agent_id || '') = asked.agent_id and deleted_at is null and (
-      select true from turns where session_id = asked.session_id and status in ('queued', 'running', 'waiting') limit 1) is null
-    for no key update skip locked) held on true
-  left join lateral (
-    select a.id, v.version,
-    case when v.version is null then 'version_missing_for_run'
-    when a.status = 'disabled' then 'agent_disabled'
-    when v.provider_id is not null and p.id is null then 'provider_missing_for_turn'
-    when v.provider_id is null and not $30 or v.config ->> 'model' is null then 'provider_required'
-    when a.workspace_id is null and (v.config -> 'tools')::jsonb ? 'workspace' then 'sandbox_required_for_turn'
-    end as refusal
-    from agents a
-    left join agent_versions v on v.agent_id = a.id and v.version = coalesce(coalesce(asked.agent_version, case when asked.new_session then asked.pinned_version else held.pinned_version end), a.version)
-    left join providers p on p.id = v.provider_id and p.tenant_id = a.tenant_id
-    where a.id = asked.agent_id and a.tenant_id = asked.tenant_id) agent on true),
-made as (
-  insert into sessions (id, tenant_id, agent_id, pinned_version, user_id, metadata, visible)
-  select session_id, tenant_id, agent_id, pinned_version, user_id, metadata, visible
-  from due join asked using (turn_id) where new_session and word is null),
-accepted as (
-  insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
-    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at)
-  select turn_id, tenant_id, agent_id, session_id, kind, version, trigger, input, keep_seq,
-  assistant_message_id, new_session and not visible, turn_user_id, metadata, request_id, traceparent, response_format,
-  caller_options, case when is_parked then now() end
-  from due join asked using (turn_id) where word is null
-  on conflict (session_id) where status in ('queued', 'running', 'waiting') do nothing
-  returning id, session_id, tenant_id, parked_at
-), kept as (
-  insert into idempotency_keys (tenant_id, key, request_digest, turn_id, resource_ids)
-  select asked.tenant_id, idempotency_key, request_digest, turn_id, case when new_session and not visible then array[asked.session_id] end
-  from accepted join asked on turn_id = id where idempotency_key is not null order by 1, 2), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
-  select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $31::smallint, id from (
-    select id as kind_id from graphile_worker._private_tasks where identifier = 'turn'
-  ) kind cross join (select * from "accepted" where parked_at is null) queued returning key)
-select id as turn_id, 'accepted' as word, case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $32, job_key => id
-)).id end end as job,
-case when parked_at is null then pg_notify('jobs:insert', json_build_object('count', count(*) filter (where parked_at is null) over ())::text)::text end as job_announced,
-case when parked_at is null then pg_notify($33, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id) else pg_notify($34, tenant_id) end::text as announced from accepted
-union all select turn_id, word, null, null, null from due where word is not null;
-
--- when: one turn of an old session
--- parameters: $1 text turn_…, $2 text ten_…, $3 text ag_…, $4 text ss_…, $5 text, $6 boolean, $7 boolean, $8 integer,
---   $9 integer, $10 text, $11 json, $12 text, $13 bigint, $14 text msg_…, $15 text, $16 json, $17 json, $18 json,
---   $19 text req_…, $20 text, $21 timestamp with time zone, $22 integer, $23 boolean, $24 text, $25 text, $26 text,
---   $27 bytea, $28 text, $29 boolean, $30 smallint, $31 integer, $32 text, $33 text
--- plan: due: api_keys by api_keys_tenant, tenants by tenants_pkey, turns by turns_tenant_active, messages by messages_id, sessions by sessions_pkey, locks them, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated
--- plan: accepted: turns by turns_parked, inserts turns
--- plan: job: _private_tasks by tasks_identifier_key, inserts _private_jobs
-with /* turn.accept */
-asked as not materialized (
-  select sent.*, queued_turns_max is not null and (select count(*) from (
-      select 1 from turns q where q.tenant_id = sent.tenant_id and q.status in ('enqueued', 'queued') limit queued_turns_max) counted) >= queued_turns_max as is_full, is_counted or (
-    select true from turns p where p.tenant_id = sent.tenant_id and (p.status = 'queued' and p.parked_at is not null and p.cancel_requested_at is null) order by p.accepted_at, p.id limit 1) is not null as is_parked
-  from (select $1::text as turn_id , $2::text as tenant_id , $3::text as agent_id , $4::text as session_id , $5::text as kind , $6::boolean as new_session , $7::boolean as visible , $8::int as pinned_version , $9::int as agent_version , $10::text as trigger , $11::json as input , $12::text as message_id , $13::bigint as keep_seq , $14::text as assistant_message_id , $15::text as user_id , $16::json as metadata , $17::json as response_format , $18::json as caller_options , $19::text as request_id , $20::text as traceparent , $21::timestamptz as write_before , $22::int as queued_turns_max , $23::boolean as is_counted , $24::text as key_digest , $25::text as form , $26::text as idempotency_key , $27::bytea as request_digest) sent
-), due as materialized (
-  select asked.turn_id, agent.version, coalesce(held.user_id, asked.user_id) as turn_user_id, case
-  when asked.key_digest is not null and not exists (
-    select 1 from api_keys k join tenants n on n.id = k.tenant_id
-    where k.digest = decode(asked.key_digest, 'hex') and k.tenant_id = asked.tenant_id and (k.expires_at is null or k.expires_at > now())
-    and k.role in ('runner', 'editor', 'admin') and (k.agent_ids is null or asked.agent_id = any(k.agent_ids))
-    and n.form = asked.form and n.queued_turns is not distinct from asked.queued_turns_max
-    and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
-  ) then 'key'
-  when clock_timestamp() >= asked.write_before then 'late'
-  when asked.is_full then 'full'
-  when not asked.new_session and asked.session_id is not null and held.id is null then $28
-  when held.line > 0 then 'line'
-  when agent.id is null then 'not_found'
-  when agent.refusal is not null then agent.refusal
-  when asked.message_id is not null and exists (
-    select 1 from messages m where m.session_id = asked.session_id and m.id = asked.message_id) then 'twice' end as word
-  from asked left join lateral (
-    select id, user_id, pinned_version, line from sessions
-    where id = asked.session_id and not asked.new_session and (tenant_id || '') = asked.tenant_id
-    and (agent_id || '') = asked.agent_id and deleted_at is null
-    for no key update ) held on true
   left join lateral (
     select a.id, v.version,
     case when v.version is null then 'version_missing_for_run'
@@ -597,9 +297,13 @@ asked as not materialized (
     when a.workspace_id is null and (v.config -> 'tools')::jsonb ? 'workspace' then 'sandbox_required_for_turn'
     end as refusal
     from agents a
-    left join agent_versions v on v.agent_id = a.id and v.version = coalesce(coalesce(asked.agent_version, case when asked.new_session then asked.pinned_version else held.pinned_version end), a.version)
+    left join agent_versions v on v.agent_id = a.id and v.version = coalesce(coalesce(asked.agent_version, asked.pinned_version), a.version)
     left join providers p on p.id = v.provider_id and p.tenant_id = a.tenant_id
     where a.id = asked.agent_id and a.tenant_id = asked.tenant_id) agent on true),
+made as (
+  insert into sessions (id, tenant_id, agent_id, pinned_version, user_id, metadata, visible, first_message_preview)
+  select session_id, tenant_id, agent_id, pinned_version, user_id, metadata, visible, first_preview
+  from due join asked using (turn_id) where new_session and word is null),
 accepted as (
   insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
     assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at)
@@ -618,11 +322,307 @@ case when parked_at is null then pg_notify('jobs:insert', json_build_object('cou
 case when parked_at is null then pg_notify($32, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id) else pg_notify($33, tenant_id) end::text as announced from accepted
 union all select turn_id, word, null, null, null from due where word is not null;
 
+-- when: several turns at once
+-- parameters: $1 text[], $2 text[], $3 text[], $4 text[], $5 text[], $6 text[], $7 text[], $8 text[], $9 text[],
+--   $10 text[], $11 text[], $12 text[], $13 text[], $14 text[], $15 text[], $16 text[], $17 text[], $18 text[],
+--   $19 text[], $20 text[], $21 text[], $22 text[], $23 text[], $24 text[], $25 text[], $26 text[], $27 text[],
+--   $28 text[], $29 bigint, $30 text, $31 boolean, $32 smallint, $33 integer, $34 text, $35 text
+-- plan: shares: turns by turns_parked, turns by turns_tenant_active
+-- plan: due: turns by turns_one_active, sessions by sessions_pkey, locks them, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated, api_keys by api_keys_tenant, tenants by tenants_pkey, messages by messages_id
+-- plan: made: inserts sessions
+-- plan: accepted: inserts turns
+-- plan: job: _private_tasks by tasks_identifier_key, inserts _private_jobs
+with /* turn.accept */
+sent as materialized (select turn_id::text, tenant_id::text, agent_id::text, session_id::text, kind::text, new_session::boolean, visible::boolean, first_preview::text, pinned_version::int, agent_version::int, trigger::text, input::json, message_id::text, keep_seq::bigint, assistant_message_id::text, user_id::text, metadata::json, response_format::json, caller_options::json, request_id::text, traceparent::text, write_before::timestamptz, queued_turns_max::int, is_counted::boolean, key_digest::text, form::text, idempotency_key::text, request_digest::bytea from unnest( $1::text[] , $2::text[] , $3::text[] , $4::text[] , $5::text[] , $6::text[] , $7::text[] , $8::text[] , $9::text[] , $10::text[] , $11::text[] , $12::text[] , $13::text[] , $14::text[] , $15::text[] , $16::text[] , $17::text[] , $18::text[] , $19::text[] , $20::text[] , $21::text[] , $22::text[] , $23::text[] , $24::text[] , $25::text[] , $26::text[] , $27::text[] , $28::text[]) as sent(turn_id, tenant_id, agent_id, session_id, kind, new_session, visible, first_preview, pinned_version, agent_version, trigger, input, message_id, keep_seq, assistant_message_id, user_id, metadata, response_format, caller_options, request_id, traceparent, write_before, queued_turns_max, is_counted, key_digest, form, idempotency_key, request_digest) limit $29), shares as materialized (
+  select tenant_id, is_counted or (
+    select true from turns p where p.tenant_id = sent.tenant_id and (p.status = 'queued' and p.parked_at is not null and p.cancel_requested_at is null) order by p.accepted_at, p.id limit 1) is not null as is_parked, case when queued_turns_max is not null then queued_turns_max - (select count(*) from (
+      select 1 from turns q where q.tenant_id = sent.tenant_id and q.status in ('enqueued', 'queued') limit queued_turns_max) counted) end as places
+  from (select tenant_id, min(queued_turns_max) as queued_turns_max, bool_or(is_counted) as is_counted from sent group by tenant_id) sent
+), asked as materialized (
+  select sent.*, coalesce(place > places, false) as is_full, is_parked
+  from (select *, row_number() over (partition by tenant_id) as place from sent) sent join shares using (tenant_id)
+), due as materialized (
+  select asked.turn_id, agent.version, coalesce(held.user_id, asked.user_id) as turn_user_id, case
+  when asked.key_digest is not null and not exists (
+    select 1 from api_keys k join tenants n on n.id = k.tenant_id
+    where k.digest = decode(asked.key_digest, 'hex') and k.tenant_id = asked.tenant_id and (k.expires_at is null or k.expires_at > now())
+    and k.role in ('runner', 'editor', 'admin') and (k.agent_ids is null or asked.agent_id = any(k.agent_ids))
+    and n.form = asked.form and n.queued_turns is not distinct from asked.queued_turns_max
+    and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
+  ) then 'key'
+  when clock_timestamp() >= asked.write_before then 'late'
+  when asked.is_full then 'full'
+  when not asked.new_session and asked.session_id is not null and held.id is null then $30
+  when held.line > 0 then 'line'
+  when agent.id is null then 'not_found'
+  when agent.refusal is not null then agent.refusal
+  when asked.message_id is not null and exists (
+    select 1 from messages m where m.session_id = asked.session_id and m.id = asked.message_id) then 'twice' end as word
+  from asked left join lateral (
+    select id, user_id, pinned_version, line from sessions
+    where id = asked.session_id and not asked.new_session and (tenant_id || '') = asked.tenant_id
+    and (agent_id || '') = asked.agent_id and deleted_at is null and (
+      select true from turns where session_id = asked.session_id and status in ('queued', 'running', 'waiting') limit 1) is null
+    for no key update skip locked) held on true
+  left join lateral (
+    select a.id, v.version,
+    case when v.version is null then 'version_missing_for_run'
+    when a.status = 'disabled' then 'agent_disabled'
+    when v.provider_id is not null and p.id is null then 'provider_missing_for_turn'
+    when v.provider_id is null and not $31 or v.config ->> 'model' is null then 'provider_required'
+    when a.workspace_id is null and (v.config -> 'tools')::jsonb ? 'workspace' then 'sandbox_required_for_turn'
+    end as refusal
+    from agents a
+    left join agent_versions v on v.agent_id = a.id and v.version = coalesce(coalesce(asked.agent_version, case when asked.new_session then asked.pinned_version else held.pinned_version end), a.version)
+    left join providers p on p.id = v.provider_id and p.tenant_id = a.tenant_id
+    where a.id = asked.agent_id and a.tenant_id = asked.tenant_id) agent on true),
+made as (
+  insert into sessions (id, tenant_id, agent_id, pinned_version, user_id, metadata, visible, first_message_preview)
+  select session_id, tenant_id, agent_id, pinned_version, user_id, metadata, visible, first_preview
+  from due join asked using (turn_id) where new_session and word is null),
+accepted as (
+  insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
+    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at)
+  select turn_id, tenant_id, agent_id, session_id, kind, version, trigger, input, keep_seq,
+  assistant_message_id, new_session and not visible, turn_user_id, metadata, request_id, traceparent, response_format,
+  caller_options, case when is_parked then now() end
+  from due join asked using (turn_id) where word is null
+  on conflict (session_id) where status in ('queued', 'running', 'waiting') do nothing
+  returning id, session_id, tenant_id, parked_at
+), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
+  select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $32::smallint, id from (
+    select id as kind_id from graphile_worker._private_tasks where identifier = 'turn'
+  ) kind cross join (select * from "accepted" where parked_at is null) queued returning key)
+select id as turn_id, 'accepted' as word, case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $33, job_key => id
+)).id end end as job,
+case when parked_at is null then pg_notify('jobs:insert', json_build_object('count', count(*) filter (where parked_at is null) over ())::text)::text end as job_announced,
+case when parked_at is null then pg_notify($34, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id) else pg_notify($35, tenant_id) end::text as announced from accepted
+union all select turn_id, word, null, null, null from due where word is not null;
+
+-- when: one turn of a new session, with an Idempotency-Key
+-- parameters: $1 text turn_…, $2 text ten_…, $3 text ag_…, $4 text ss_…, $5 text, $6 boolean, $7 boolean, $8 text,
+--   $9 integer, $10 integer, $11 text, $12 json, $13 text, $14 bigint, $15 text msg_…, $16 text, $17 json, $18 json,
+--   $19 json, $20 text req_…, $21 text, $22 timestamp with time zone, $23 integer, $24 boolean, $25 text, $26 text,
+--   $27 text req_…, $28 bytea, $29 boolean, $30 smallint, $31 integer, $32 text, $33 text
+-- plan: due: api_keys by api_keys_tenant, tenants by tenants_pkey, idempotency_keys by idempotency_keys_pkey, turns by turns_tenant_active, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated
+-- plan: made: inserts sessions
+-- plan: accepted: turns by turns_parked, inserts turns
+-- plan: kept: inserts idempotency_keys
+-- plan: job: _private_tasks by tasks_identifier_key, inserts _private_jobs
+with /* turn.accept */
+asked as not materialized (
+  select sent.*, queued_turns_max is not null and (select count(*) from (
+      select 1 from turns q where q.tenant_id = sent.tenant_id and q.status in ('enqueued', 'queued') limit queued_turns_max) counted) >= queued_turns_max as is_full, is_counted or (
+    select true from turns p where p.tenant_id = sent.tenant_id and (p.status = 'queued' and p.parked_at is not null and p.cancel_requested_at is null) order by p.accepted_at, p.id limit 1) is not null as is_parked
+  from (select $1::text as turn_id , $2::text as tenant_id , $3::text as agent_id , $4::text as session_id , $5::text as kind , $6::boolean as new_session , $7::boolean as visible , $8::text as first_preview , $9::int as pinned_version , $10::int as agent_version , $11::text as trigger , $12::json as input , $13::text as message_id , $14::bigint as keep_seq , $15::text as assistant_message_id , $16::text as user_id , $17::json as metadata , $18::json as response_format , $19::json as caller_options , $20::text as request_id , $21::text as traceparent , $22::timestamptz as write_before , $23::int as queued_turns_max , $24::boolean as is_counted , $25::text as key_digest , $26::text as form , $27::text as idempotency_key , $28::bytea as request_digest) sent
+), due as materialized (
+  select asked.turn_id, agent.version, asked.user_id as turn_user_id, case
+  when asked.key_digest is not null and not exists (
+    select 1 from api_keys k join tenants n on n.id = k.tenant_id
+    where k.digest = decode(asked.key_digest, 'hex') and k.tenant_id = asked.tenant_id and (k.expires_at is null or k.expires_at > now())
+    and k.role in ('runner', 'editor', 'admin') and (k.agent_ids is null or asked.agent_id = any(k.agent_ids))
+    and n.form = asked.form and n.queued_turns is not distinct from asked.queued_turns_max
+    and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
+  ) then 'key'
+  when asked.idempotency_key is not null and exists (
+    select 1 from idempotency_keys k where k.tenant_id = asked.tenant_id and k.key = asked.idempotency_key) then 'repeated'
+  when clock_timestamp() >= asked.write_before then 'late'
+  when asked.is_full then 'full'
+  when agent.id is null then 'not_found'
+  when agent.refusal is not null then agent.refusal
+  end as word
+  from asked
+  left join lateral (
+    select a.id, v.version,
+    case when v.version is null then 'version_missing_for_run'
+    when a.status = 'disabled' then 'agent_disabled'
+    when v.provider_id is not null and p.id is null then 'provider_missing_for_turn'
+    when v.provider_id is null and not $29 or v.config ->> 'model' is null then 'provider_required'
+    when a.workspace_id is null and (v.config -> 'tools')::jsonb ? 'workspace' then 'sandbox_required_for_turn'
+    end as refusal
+    from agents a
+    left join agent_versions v on v.agent_id = a.id and v.version = coalesce(coalesce(asked.agent_version, asked.pinned_version), a.version)
+    left join providers p on p.id = v.provider_id and p.tenant_id = a.tenant_id
+    where a.id = asked.agent_id and a.tenant_id = asked.tenant_id) agent on true),
+made as (
+  insert into sessions (id, tenant_id, agent_id, pinned_version, user_id, metadata, visible, first_message_preview)
+  select session_id, tenant_id, agent_id, pinned_version, user_id, metadata, visible, first_preview
+  from due join asked using (turn_id) where new_session and word is null),
+accepted as (
+  insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
+    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at)
+  select turn_id, tenant_id, agent_id, session_id, kind, version, trigger, input, keep_seq,
+  assistant_message_id, new_session and not visible, turn_user_id, metadata, request_id, traceparent, response_format,
+  caller_options, case when is_parked then now() end
+  from due join asked using (turn_id) where word is null
+  returning id, session_id, tenant_id, parked_at
+), kept as (
+  insert into idempotency_keys (tenant_id, key, request_digest, turn_id, resource_ids)
+  select asked.tenant_id, idempotency_key, request_digest, turn_id, case when new_session and not visible then array[asked.session_id] end
+  from accepted join asked on turn_id = id where idempotency_key is not null order by 1, 2), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
+  select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $30::smallint, id from (
+    select id as kind_id from graphile_worker._private_tasks where identifier = 'turn'
+  ) kind cross join (select * from "accepted" where parked_at is null) queued returning key)
+select id as turn_id, 'accepted' as word, case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $31, job_key => id
+)).id end end as job,
+case when parked_at is null then pg_notify('jobs:insert', json_build_object('count', count(*) filter (where parked_at is null) over ())::text)::text end as job_announced,
+case when parked_at is null then pg_notify($32, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id) else pg_notify($33, tenant_id) end::text as announced from accepted
+union all select turn_id, word, null, null, null from due where word is not null;
+
+-- when: several turns at once, with Idempotency-Keys
+-- parameters: $1 text[], $2 text[], $3 text[], $4 text[], $5 text[], $6 text[], $7 text[], $8 text[], $9 text[],
+--   $10 text[], $11 text[], $12 text[], $13 text[], $14 text[], $15 text[], $16 text[], $17 text[], $18 text[],
+--   $19 text[], $20 text[], $21 text[], $22 text[], $23 text[], $24 text[], $25 text[], $26 text[], $27 text[],
+--   $28 text[], $29 bigint, $30 text, $31 boolean, $32 smallint, $33 integer, $34 text, $35 text
+-- plan: shares: turns by turns_parked, turns by turns_tenant_active
+-- plan: due: turns by turns_one_active, sessions by sessions_pkey, locks them, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated, api_keys by api_keys_tenant, tenants by tenants_pkey, idempotency_keys by idempotency_keys_pkey, messages by messages_id
+-- plan: made: inserts sessions
+-- plan: accepted: inserts turns
+-- plan: kept: inserts idempotency_keys
+-- plan: job: _private_tasks by tasks_identifier_key, inserts _private_jobs
+with /* turn.accept */
+sent as materialized (select turn_id::text, tenant_id::text, agent_id::text, session_id::text, kind::text, new_session::boolean, visible::boolean, first_preview::text, pinned_version::int, agent_version::int, trigger::text, input::json, message_id::text, keep_seq::bigint, assistant_message_id::text, user_id::text, metadata::json, response_format::json, caller_options::json, request_id::text, traceparent::text, write_before::timestamptz, queued_turns_max::int, is_counted::boolean, key_digest::text, form::text, idempotency_key::text, request_digest::bytea from unnest( $1::text[] , $2::text[] , $3::text[] , $4::text[] , $5::text[] , $6::text[] , $7::text[] , $8::text[] , $9::text[] , $10::text[] , $11::text[] , $12::text[] , $13::text[] , $14::text[] , $15::text[] , $16::text[] , $17::text[] , $18::text[] , $19::text[] , $20::text[] , $21::text[] , $22::text[] , $23::text[] , $24::text[] , $25::text[] , $26::text[] , $27::text[] , $28::text[]) as sent(turn_id, tenant_id, agent_id, session_id, kind, new_session, visible, first_preview, pinned_version, agent_version, trigger, input, message_id, keep_seq, assistant_message_id, user_id, metadata, response_format, caller_options, request_id, traceparent, write_before, queued_turns_max, is_counted, key_digest, form, idempotency_key, request_digest) limit $29), shares as materialized (
+  select tenant_id, is_counted or (
+    select true from turns p where p.tenant_id = sent.tenant_id and (p.status = 'queued' and p.parked_at is not null and p.cancel_requested_at is null) order by p.accepted_at, p.id limit 1) is not null as is_parked, case when queued_turns_max is not null then queued_turns_max - (select count(*) from (
+      select 1 from turns q where q.tenant_id = sent.tenant_id and q.status in ('enqueued', 'queued') limit queued_turns_max) counted) end as places
+  from (select tenant_id, min(queued_turns_max) as queued_turns_max, bool_or(is_counted) as is_counted from sent group by tenant_id) sent
+), asked as materialized (
+  select sent.*, coalesce(place > places, false) as is_full, is_parked
+  from (select *, row_number() over (partition by tenant_id) as place from sent) sent join shares using (tenant_id)
+), due as materialized (
+  select asked.turn_id, agent.version, coalesce(held.user_id, asked.user_id) as turn_user_id, case
+  when asked.key_digest is not null and not exists (
+    select 1 from api_keys k join tenants n on n.id = k.tenant_id
+    where k.digest = decode(asked.key_digest, 'hex') and k.tenant_id = asked.tenant_id and (k.expires_at is null or k.expires_at > now())
+    and k.role in ('runner', 'editor', 'admin') and (k.agent_ids is null or asked.agent_id = any(k.agent_ids))
+    and n.form = asked.form and n.queued_turns is not distinct from asked.queued_turns_max
+    and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
+  ) then 'key'
+  when asked.idempotency_key is not null and exists (
+    select 1 from idempotency_keys k where k.tenant_id = asked.tenant_id and k.key = asked.idempotency_key) then 'repeated'
+  when clock_timestamp() >= asked.write_before then 'late'
+  when asked.is_full then 'full'
+  when not asked.new_session and asked.session_id is not null and held.id is null then $30
+  when held.line > 0 then 'line'
+  when agent.id is null then 'not_found'
+  when agent.refusal is not null then agent.refusal
+  when asked.message_id is not null and exists (
+    select 1 from messages m where m.session_id = asked.session_id and m.id = asked.message_id) then 'twice' end as word
+  from asked left join lateral (
+    select id, user_id, pinned_version, line from sessions
+    where id = asked.session_id and not asked.new_session and (tenant_id || '') = asked.tenant_id
+    and (agent_id || '') = asked.agent_id and deleted_at is null and (
+      select true from turns where session_id = asked.session_id and status in ('queued', 'running', 'waiting') limit 1) is null
+    for no key update skip locked) held on true
+  left join lateral (
+    select a.id, v.version,
+    case when v.version is null then 'version_missing_for_run'
+    when a.status = 'disabled' then 'agent_disabled'
+    when v.provider_id is not null and p.id is null then 'provider_missing_for_turn'
+    when v.provider_id is null and not $31 or v.config ->> 'model' is null then 'provider_required'
+    when a.workspace_id is null and (v.config -> 'tools')::jsonb ? 'workspace' then 'sandbox_required_for_turn'
+    end as refusal
+    from agents a
+    left join agent_versions v on v.agent_id = a.id and v.version = coalesce(coalesce(asked.agent_version, case when asked.new_session then asked.pinned_version else held.pinned_version end), a.version)
+    left join providers p on p.id = v.provider_id and p.tenant_id = a.tenant_id
+    where a.id = asked.agent_id and a.tenant_id = asked.tenant_id) agent on true),
+made as (
+  insert into sessions (id, tenant_id, agent_id, pinned_version, user_id, metadata, visible, first_message_preview)
+  select session_id, tenant_id, agent_id, pinned_version, user_id, metadata, visible, first_preview
+  from due join asked using (turn_id) where new_session and word is null),
+accepted as (
+  insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
+    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at)
+  select turn_id, tenant_id, agent_id, session_id, kind, version, trigger, input, keep_seq,
+  assistant_message_id, new_session and not visible, turn_user_id, metadata, request_id, traceparent, response_format,
+  caller_options, case when is_parked then now() end
+  from due join asked using (turn_id) where word is null
+  on conflict (session_id) where status in ('queued', 'running', 'waiting') do nothing
+  returning id, session_id, tenant_id, parked_at
+), kept as (
+  insert into idempotency_keys (tenant_id, key, request_digest, turn_id, resource_ids)
+  select asked.tenant_id, idempotency_key, request_digest, turn_id, case when new_session and not visible then array[asked.session_id] end
+  from accepted join asked on turn_id = id where idempotency_key is not null order by 1, 2), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
+  select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $32::smallint, id from (
+    select id as kind_id from graphile_worker._private_tasks where identifier = 'turn'
+  ) kind cross join (select * from "accepted" where parked_at is null) queued returning key)
+select id as turn_id, 'accepted' as word, case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $33, job_key => id
+)).id end end as job,
+case when parked_at is null then pg_notify('jobs:insert', json_build_object('count', count(*) filter (where parked_at is null) over ())::text)::text end as job_announced,
+case when parked_at is null then pg_notify($34, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id) else pg_notify($35, tenant_id) end::text as announced from accepted
+union all select turn_id, word, null, null, null from due where word is not null;
+
+-- when: one turn of an old session
+-- parameters: $1 text turn_…, $2 text ten_…, $3 text ag_…, $4 text ss_…, $5 text, $6 boolean, $7 boolean, $8 text,
+--   $9 integer, $10 integer, $11 text, $12 json, $13 text, $14 bigint, $15 text msg_…, $16 text, $17 json, $18 json,
+--   $19 json, $20 text req_…, $21 text, $22 timestamp with time zone, $23 integer, $24 boolean, $25 text, $26 text,
+--   $27 text, $28 bytea, $29 text, $30 boolean, $31 smallint, $32 integer, $33 text, $34 text
+-- plan: due: api_keys by api_keys_tenant, tenants by tenants_pkey, turns by turns_tenant_active, messages by messages_id, sessions by sessions_pkey, locks them, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated
+-- plan: accepted: turns by turns_parked, inserts turns
+-- plan: job: _private_tasks by tasks_identifier_key, inserts _private_jobs
+with /* turn.accept */
+asked as not materialized (
+  select sent.*, queued_turns_max is not null and (select count(*) from (
+      select 1 from turns q where q.tenant_id = sent.tenant_id and q.status in ('enqueued', 'queued') limit queued_turns_max) counted) >= queued_turns_max as is_full, is_counted or (
+    select true from turns p where p.tenant_id = sent.tenant_id and (p.status = 'queued' and p.parked_at is not null and p.cancel_requested_at is null) order by p.accepted_at, p.id limit 1) is not null as is_parked
+  from (select $1::text as turn_id , $2::text as tenant_id , $3::text as agent_id , $4::text as session_id , $5::text as kind , $6::boolean as new_session , $7::boolean as visible , $8::text as first_preview , $9::int as pinned_version , $10::int as agent_version , $11::text as trigger , $12::json as input , $13::text as message_id , $14::bigint as keep_seq , $15::text as assistant_message_id , $16::text as user_id , $17::json as metadata , $18::json as response_format , $19::json as caller_options , $20::text as request_id , $21::text as traceparent , $22::timestamptz as write_before , $23::int as queued_turns_max , $24::boolean as is_counted , $25::text as key_digest , $26::text as form , $27::text as idempotency_key , $28::bytea as request_digest) sent
+), due as materialized (
+  select asked.turn_id, agent.version, coalesce(held.user_id, asked.user_id) as turn_user_id, case
+  when asked.key_digest is not null and not exists (
+    select 1 from api_keys k join tenants n on n.id = k.tenant_id
+    where k.digest = decode(asked.key_digest, 'hex') and k.tenant_id = asked.tenant_id and (k.expires_at is null or k.expires_at > now())
+    and k.role in ('runner', 'editor', 'admin') and (k.agent_ids is null or asked.agent_id = any(k.agent_ids))
+    and n.form = asked.form and n.queued_turns is not distinct from asked.queued_turns_max
+    and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
+  ) then 'key'
+  when clock_timestamp() >= asked.write_before then 'late'
+  when asked.is_full then 'full'
+  when not asked.new_session and asked.session_id is not null and held.id is null then $29
+  when held.line > 0 then 'line'
+  when agent.id is null then 'not_found'
+  when agent.refusal is not null then agent.refusal
+  when asked.message_id is not null and exists (
+    select 1 from messages m where m.session_id = asked.session_id and m.id = asked.message_id) then 'twice' end as word
+  from asked left join lateral (
+    select id, user_id, pinned_version, line from sessions
+    where id = asked.session_id and not asked.new_session and (tenant_id || '') = asked.tenant_id
+    and (agent_id || '') = asked.agent_id and deleted_at is null
+    for no key update ) held on true
+  left join lateral (
+    select a.id, v.version,
+    case when v.version is null then 'version_missing_for_run'
+    when a.status = 'disabled' then 'agent_disabled'
+    when v.provider_id is not null and p.id is null then 'provider_missing_for_turn'
+    when v.provider_id is null and not $30 or v.config ->> 'model' is null then 'provider_required'
+    when a.workspace_id is null and (v.config -> 'tools')::jsonb ? 'workspace' then 'sandbox_required_for_turn'
+    end as refusal
+    from agents a
+    left join agent_versions v on v.agent_id = a.id and v.version = coalesce(coalesce(asked.agent_version, case when asked.new_session then asked.pinned_version else held.pinned_version end), a.version)
+    left join providers p on p.id = v.provider_id and p.tenant_id = a.tenant_id
+    where a.id = asked.agent_id and a.tenant_id = asked.tenant_id) agent on true),
+accepted as (
+  insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
+    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at)
+  select turn_id, tenant_id, agent_id, session_id, kind, version, trigger, input, keep_seq,
+  assistant_message_id, new_session and not visible, turn_user_id, metadata, request_id, traceparent, response_format,
+  caller_options, case when is_parked then now() end
+  from due join asked using (turn_id) where word is null
+  returning id, session_id, tenant_id, parked_at
+), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
+  select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $31::smallint, id from (
+    select id as kind_id from graphile_worker._private_tasks where identifier = 'turn'
+  ) kind cross join (select * from "accepted" where parked_at is null) queued returning key)
+select id as turn_id, 'accepted' as word, case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $32, job_key => id
+)).id end end as job,
+case when parked_at is null then pg_notify('jobs:insert', json_build_object('count', count(*) filter (where parked_at is null) over ())::text)::text end as job_announced,
+case when parked_at is null then pg_notify($33, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id) else pg_notify($34, tenant_id) end::text as announced from accepted
+union all select turn_id, word, null, null, null from due where word is not null;
+
 -- when: one turn of an old session, with an Idempotency-Key
--- parameters: $1 text turn_…, $2 text ten_…, $3 text ag_…, $4 text ss_…, $5 text, $6 boolean, $7 boolean, $8 integer,
---   $9 integer, $10 text, $11 json, $12 text, $13 bigint, $14 text msg_…, $15 text, $16 json, $17 json, $18 json,
---   $19 text req_…, $20 text, $21 timestamp with time zone, $22 integer, $23 boolean, $24 text, $25 text,
---   $26 text req_…, $27 bytea, $28 text, $29 boolean, $30 smallint, $31 integer, $32 text, $33 text
+-- parameters: $1 text turn_…, $2 text ten_…, $3 text ag_…, $4 text ss_…, $5 text, $6 boolean, $7 boolean, $8 text,
+--   $9 integer, $10 integer, $11 text, $12 json, $13 text, $14 bigint, $15 text msg_…, $16 text, $17 json, $18 json,
+--   $19 json, $20 text req_…, $21 text, $22 timestamp with time zone, $23 integer, $24 boolean, $25 text, $26 text,
+--   $27 text req_…, $28 bytea, $29 text, $30 boolean, $31 smallint, $32 integer, $33 text, $34 text
 -- plan: due: api_keys by api_keys_tenant, tenants by tenants_pkey, idempotency_keys by idempotency_keys_pkey, turns by turns_tenant_active, messages by messages_id, sessions by sessions_pkey, locks them, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated
 -- plan: accepted: turns by turns_parked, inserts turns
 -- plan: kept: inserts idempotency_keys
@@ -632,7 +632,7 @@ asked as not materialized (
   select sent.*, queued_turns_max is not null and (select count(*) from (
       select 1 from turns q where q.tenant_id = sent.tenant_id and q.status in ('enqueued', 'queued') limit queued_turns_max) counted) >= queued_turns_max as is_full, is_counted or (
     select true from turns p where p.tenant_id = sent.tenant_id and (p.status = 'queued' and p.parked_at is not null and p.cancel_requested_at is null) order by p.accepted_at, p.id limit 1) is not null as is_parked
-  from (select $1::text as turn_id , $2::text as tenant_id , $3::text as agent_id , $4::text as session_id , $5::text as kind , $6::boolean as new_session , $7::boolean as visible , $8::int as pinned_version , $9::int as agent_version , $10::text as trigger , $11::json as input , $12::text as message_id , $13::bigint as keep_seq , $14::text as assistant_message_id , $15::text as user_id , $16::json as metadata , $17::json as response_format , $18::json as caller_options , $19::text as request_id , $20::text as traceparent , $21::timestamptz as write_before , $22::int as queued_turns_max , $23::boolean as is_counted , $24::text as key_digest , $25::text as form , $26::text as idempotency_key , $27::bytea as request_digest) sent
+  from (select $1::text as turn_id , $2::text as tenant_id , $3::text as agent_id , $4::text as session_id , $5::text as kind , $6::boolean as new_session , $7::boolean as visible , $8::text as first_preview , $9::int as pinned_version , $10::int as agent_version , $11::text as trigger , $12::json as input , $13::text as message_id , $14::bigint as keep_seq , $15::text as assistant_message_id , $16::text as user_id , $17::json as metadata , $18::json as response_format , $19::json as caller_options , $20::text as request_id , $21::text as traceparent , $22::timestamptz as write_before , $23::int as queued_turns_max , $24::boolean as is_counted , $25::text as key_digest , $26::text as form , $27::text as idempotency_key , $28::bytea as request_digest) sent
 ), due as materialized (
   select asked.turn_id, agent.version, coalesce(held.user_id, asked.user_id) as turn_user_id, case
   when asked.key_digest is not null and not exists (
@@ -646,7 +646,7 @@ asked as not materialized (
     select 1 from idempotency_keys k where k.tenant_id = asked.tenant_id and k.key = asked.idempotency_key) then 'repeated'
   when clock_timestamp() >= asked.write_before then 'late'
   when asked.is_full then 'full'
-  when not asked.new_session and asked.session_id is not null and held.id is null then $28
+  when not asked.new_session and asked.session_id is not null and held.id is null then $29
   when held.line > 0 then 'line'
   when agent.id is null then 'not_found'
   when agent.refusal is not null then agent.refusal
@@ -662,11 +662,135 @@ asked as not materialized (
     case when v.version is null then 'version_missing_for_run'
     when a.status = 'disabled' then 'agent_disabled'
     when v.provider_id is not null and p.id is null then 'provider_missing_for_turn'
-    when v.provider_id is null and not $29 or v.config ->> 'model' is null then 'provider_required'
+    when v.provider_id is null and not $30 or v.config ->> 'model' is null then 'provider_required'
     when a.workspace_id is null and (v.config -> 'tools')::jsonb ? 'workspace' then 'sandbox_required_for_turn'
     end as refusal
     from agents a
     left join agent_versions v on v.agent_id = a.id and v.version = coalesce(coalesce(asked.agent_version, case when asked.new_session then asked.pinned_version else held.pinned_version end), a.version)
+    left join providers p on p.id = v.provider_id and p.tenant_id = a.tenant_id
+    where a.id = asked.agent_id and a.tenant_id = asked.tenant_id) agent on true),
+accepted as (
+  insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
+    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at)
+  select turn_id, tenant_id, agent_id, session_id, kind, version, trigger, input, keep_seq,
+  assistant_message_id, new_session and not visible, turn_user_id, metadata, request_id, traceparent, response_format,
+  caller_options, case when is_parked then now() end
+  from due join asked using (turn_id) where word is null
+  returning id, session_id, tenant_id, parked_at
+), kept as (
+  insert into idempotency_keys (tenant_id, key, request_digest, turn_id, resource_ids)
+  select asked.tenant_id, idempotency_key, request_digest, turn_id, case when new_session and not visible then array[asked.session_id] end
+  from accepted join asked on turn_id = id where idempotency_key is not null order by 1, 2), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
+  select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $31::smallint, id from (
+    select id as kind_id from graphile_worker._private_tasks where identifier = 'turn'
+  ) kind cross join (select * from "accepted" where parked_at is null) queued returning key)
+select id as turn_id, 'accepted' as word, case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $32, job_key => id
+)).id end end as job,
+case when parked_at is null then pg_notify('jobs:insert', json_build_object('count', count(*) filter (where parked_at is null) over ())::text)::text end as job_announced,
+case when parked_at is null then pg_notify($33, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id) else pg_notify($34, tenant_id) end::text as announced from accepted
+union all select turn_id, word, null, null, null from due where word is not null;
+
+-- when: a stateless generation
+-- parameters: $1 text turn_…, $2 text ten_…, $3 text ag_…, $4 text, $5 text, $6 boolean, $7 boolean, $8 text,
+--   $9 integer, $10 integer, $11 text, $12 json, $13 text, $14 bigint, $15 text msg_…, $16 text, $17 json, $18 json,
+--   $19 json, $20 text req_…, $21 text, $22 timestamp with time zone, $23 integer, $24 boolean, $25 text, $26 text,
+--   $27 text, $28 bytea, $29 boolean, $30 smallint, $31 integer, $32 text, $33 text
+-- plan: due: api_keys by api_keys_tenant, tenants by tenants_pkey, turns by turns_tenant_active, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated
+-- plan: accepted: turns by turns_parked, inserts turns
+-- plan: job: _private_tasks by tasks_identifier_key, inserts _private_jobs
+with /* turn.accept */
+asked as not materialized (
+  select sent.*, queued_turns_max is not null and (select count(*) from (
+      select 1 from turns q where q.tenant_id = sent.tenant_id and q.status in ('enqueued', 'queued') limit queued_turns_max) counted) >= queued_turns_max as is_full, is_counted or (
+    select true from turns p where p.tenant_id = sent.tenant_id and (p.status = 'queued' and p.parked_at is not null and p.cancel_requested_at is null) order by p.accepted_at, p.id limit 1) is not null as is_parked
+  from (select $1::text as turn_id , $2::text as tenant_id , $3::text as agent_id , $4::text as session_id , $5::text as kind , $6::boolean as new_session , $7::boolean as visible , $8::text as first_preview , $9::int as pinned_version , $10::int as agent_version , $11::text as trigger , $12::json as input , $13::text as message_id , $14::bigint as keep_seq , $15::text as assistant_message_id , $16::text as user_id , $17::json as metadata , $18::json as response_format , $19::json as caller_options , $20::text as request_id , $21::text as traceparent , $22::timestamptz as write_before , $23::int as queued_turns_max , $24::boolean as is_counted , $25::text as key_digest , $26::text as form , $27::text as idempotency_key , $28::bytea as request_digest) sent
+), due as materialized (
+  select asked.turn_id, agent.version, asked.user_id as turn_user_id, case
+  when asked.key_digest is not null and not exists (
+    select 1 from api_keys k join tenants n on n.id = k.tenant_id
+    where k.digest = decode(asked.key_digest, 'hex') and k.tenant_id = asked.tenant_id and (k.expires_at is null or k.expires_at > now())
+    and k.role in ('runner', 'editor', 'admin') and (k.agent_ids is null or asked.agent_id = any(k.agent_ids))
+    and n.form = asked.form and n.queued_turns is not distinct from asked.queued_turns_max
+    and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
+  ) then 'key'
+  when clock_timestamp() >= asked.write_before then 'late'
+  when asked.is_full then 'full'
+  when agent.id is null then 'not_found'
+  when agent.refusal is not null then agent.refusal
+  end as word
+  from asked
+  left join lateral (
+    select a.id, v.version,
+    case when v.version is null then 'version_missing_for_run'
+    when a.status = 'disabled' then 'agent_disabled'
+    when v.provider_id is not null and p.id is null then 'provider_missing_for_turn'
+    when v.provider_id is null and not $29 or v.config ->> 'model' is null then 'provider_required'
+    when a.workspace_id is null and (v.config -> 'tools')::jsonb ? 'workspace' then 'sandbox_required_for_turn'
+    end as refusal
+    from agents a
+    left join agent_versions v on v.agent_id = a.id and v.version = coalesce(coalesce(asked.agent_version, asked.pinned_version), a.version)
+    left join providers p on p.id = v.provider_id and p.tenant_id = a.tenant_id
+    where a.id = asked.agent_id and a.tenant_id = asked.tenant_id) agent on true),
+accepted as (
+  insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
+    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at)
+  select turn_id, tenant_id, agent_id, session_id, kind, version, trigger, input, keep_seq,
+  assistant_message_id, new_session and not visible, turn_user_id, metadata, request_id, traceparent, response_format,
+  caller_options, case when is_parked then now() end
+  from due join asked using (turn_id) where word is null
+  returning id, session_id, tenant_id, parked_at
+), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
+  select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $30::smallint, id from (
+    select id as kind_id from graphile_worker._private_tasks where identifier = 'turn'
+  ) kind cross join (select * from "accepted" where parked_at is null) queued returning key)
+select id as turn_id, 'accepted' as word, case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $31, job_key => id
+)).id end end as job,
+case when parked_at is null then pg_notify('jobs:insert', json_build_object('count', count(*) filter (where parked_at is null) over ())::text)::text end as job_announced,
+case when parked_at is null then pg_notify($32, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id) else pg_notify($33, tenant_id) end::text as announced from accepted
+union all select turn_id, word, null, null, null from due where word is not null;
+
+-- when: a stateless generation, with an Idempotency-Key
+-- parameters: $1 text turn_…, $2 text ten_…, $3 text ag_…, $4 text, $5 text, $6 boolean, $7 boolean, $8 text,
+--   $9 integer, $10 integer, $11 text, $12 json, $13 text, $14 bigint, $15 text msg_…, $16 text, $17 json, $18 json,
+--   $19 json, $20 text req_…, $21 text, $22 timestamp with time zone, $23 integer, $24 boolean, $25 text, $26 text,
+--   $27 text req_…, $28 bytea, $29 boolean, $30 smallint, $31 integer, $32 text, $33 text
+-- plan: due: api_keys by api_keys_tenant, tenants by tenants_pkey, idempotency_keys by idempotency_keys_pkey, turns by turns_tenant_active, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated
+-- plan: accepted: turns by turns_parked, inserts turns
+-- plan: kept: inserts idempotency_keys
+-- plan: job: _private_tasks by tasks_identifier_key, inserts _private_jobs
+with /* turn.accept */
+asked as not materialized (
+  select sent.*, queued_turns_max is not null and (select count(*) from (
+      select 1 from turns q where q.tenant_id = sent.tenant_id and q.status in ('enqueued', 'queued') limit queued_turns_max) counted) >= queued_turns_max as is_full, is_counted or (
+    select true from turns p where p.tenant_id = sent.tenant_id and (p.status = 'queued' and p.parked_at is not null and p.cancel_requested_at is null) order by p.accepted_at, p.id limit 1) is not null as is_parked
+  from (select $1::text as turn_id , $2::text as tenant_id , $3::text as agent_id , $4::text as session_id , $5::text as kind , $6::boolean as new_session , $7::boolean as visible , $8::text as first_preview , $9::int as pinned_version , $10::int as agent_version , $11::text as trigger , $12::json as input , $13::text as message_id , $14::bigint as keep_seq , $15::text as assistant_message_id , $16::text as user_id , $17::json as metadata , $18::json as response_format , $19::json as caller_options , $20::text as request_id , $21::text as traceparent , $22::timestamptz as write_before , $23::int as queued_turns_max , $24::boolean as is_counted , $25::text as key_digest , $26::text as form , $27::text as idempotency_key , $28::bytea as request_digest) sent
+), due as materialized (
+  select asked.turn_id, agent.version, asked.user_id as turn_user_id, case
+  when asked.key_digest is not null and not exists (
+    select 1 from api_keys k join tenants n on n.id = k.tenant_id
+    where k.digest = decode(asked.key_digest, 'hex') and k.tenant_id = asked.tenant_id and (k.expires_at is null or k.expires_at > now())
+    and k.role in ('runner', 'editor', 'admin') and (k.agent_ids is null or asked.agent_id = any(k.agent_ids))
+    and n.form = asked.form and n.queued_turns is not distinct from asked.queued_turns_max
+    and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
+  ) then 'key'
+  when asked.idempotency_key is not null and exists (
+    select 1 from idempotency_keys k where k.tenant_id = asked.tenant_id and k.key = asked.idempotency_key) then 'repeated'
+  when clock_timestamp() >= asked.write_before then 'late'
+  when asked.is_full then 'full'
+  when agent.id is null then 'not_found'
+  when agent.refusal is not null then agent.refusal
+  end as word
+  from asked
+  left join lateral (
+    select a.id, v.version,
+    case when v.version is null then 'version_missing_for_run'
+    when a.status = 'disabled' then 'agent_disabled'
+    when v.provider_id is not null and p.id is null then 'provider_missing_for_turn'
+    when v.provider_id is null and not $29 or v.config ->> 'model' is null then 'provider_required'
+    when a.workspace_id is null and (v.config -> 'tools')::jsonb ? 'workspace' then 'sandbox_required_for_turn'
+    end as refusal
+    from agents a
+    left join agent_versions v on v.agent_id = a.id and v.version = coalesce(coalesce(asked.agent_version, asked.pinned_version), a.version)
     left join providers p on p.id = v.provider_id and p.tenant_id = a.tenant_id
     where a.id = asked.agent_id and a.tenant_id = asked.tenant_id) agent on true),
 accepted as (
@@ -688,130 +812,6 @@ select id as turn_id, 'accepted' as word, case when parked_at is null then case 
 )).id end end as job,
 case when parked_at is null then pg_notify('jobs:insert', json_build_object('count', count(*) filter (where parked_at is null) over ())::text)::text end as job_announced,
 case when parked_at is null then pg_notify($32, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id) else pg_notify($33, tenant_id) end::text as announced from accepted
-union all select turn_id, word, null, null, null from due where word is not null;
-
--- when: a stateless generation
--- parameters: $1 text turn_…, $2 text ten_…, $3 text ag_…, $4 text, $5 text, $6 boolean, $7 boolean, $8 integer,
---   $9 integer, $10 text, $11 json, $12 text, $13 bigint, $14 text msg_…, $15 text, $16 json, $17 json, $18 json,
---   $19 text req_…, $20 text, $21 timestamp with time zone, $22 integer, $23 boolean, $24 text, $25 text, $26 text,
---   $27 bytea, $28 boolean, $29 smallint, $30 integer, $31 text, $32 text
--- plan: due: api_keys by api_keys_tenant, tenants by tenants_pkey, turns by turns_tenant_active, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated
--- plan: accepted: turns by turns_parked, inserts turns
--- plan: job: _private_tasks by tasks_identifier_key, inserts _private_jobs
-with /* turn.accept */
-asked as not materialized (
-  select sent.*, queued_turns_max is not null and (select count(*) from (
-      select 1 from turns q where q.tenant_id = sent.tenant_id and q.status in ('enqueued', 'queued') limit queued_turns_max) counted) >= queued_turns_max as is_full, is_counted or (
-    select true from turns p where p.tenant_id = sent.tenant_id and (p.status = 'queued' and p.parked_at is not null and p.cancel_requested_at is null) order by p.accepted_at, p.id limit 1) is not null as is_parked
-  from (select $1::text as turn_id , $2::text as tenant_id , $3::text as agent_id , $4::text as session_id , $5::text as kind , $6::boolean as new_session , $7::boolean as visible , $8::int as pinned_version , $9::int as agent_version , $10::text as trigger , $11::json as input , $12::text as message_id , $13::bigint as keep_seq , $14::text as assistant_message_id , $15::text as user_id , $16::json as metadata , $17::json as response_format , $18::json as caller_options , $19::text as request_id , $20::text as traceparent , $21::timestamptz as write_before , $22::int as queued_turns_max , $23::boolean as is_counted , $24::text as key_digest , $25::text as form , $26::text as idempotency_key , $27::bytea as request_digest) sent
-), due as materialized (
-  select asked.turn_id, agent.version, asked.user_id as turn_user_id, case
-  when asked.key_digest is not null and not exists (
-    select 1 from api_keys k join tenants n on n.id = k.tenant_id
-    where k.digest = decode(asked.key_digest, 'hex') and k.tenant_id = asked.tenant_id and (k.expires_at is null or k.expires_at > now())
-    and k.role in ('runner', 'editor', 'admin') and (k.agent_ids is null or asked.agent_id = any(k.agent_ids))
-    and n.form = asked.form and n.queued_turns is not distinct from asked.queued_turns_max
-    and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
-  ) then 'key'
-  when clock_timestamp() >= asked.write_before then 'late'
-  when asked.is_full then 'full'
-  when agent.id is null then 'not_found'
-  when agent.refusal is not null then agent.refusal
-  end as word
-  from asked
-  left join lateral (
-    select a.id, v.version,
-    case when v.version is null then 'version_missing_for_run'
-    when a.status = 'disabled' then 'agent_disabled'
-    when v.provider_id is not null and p.id is null then 'provider_missing_for_turn'
-    when v.provider_id is null and not $28 or v.config ->> 'model' is null then 'provider_required'
-    when a.workspace_id is null and (v.config -> 'tools')::jsonb ? 'workspace' then 'sandbox_required_for_turn'
-    end as refusal
-    from agents a
-    left join agent_versions v on v.agent_id = a.id and v.version = coalesce(coalesce(asked.agent_version, asked.pinned_version), a.version)
-    left join providers p on p.id = v.provider_id and p.tenant_id = a.tenant_id
-    where a.id = asked.agent_id and a.tenant_id = asked.tenant_id) agent on true),
-accepted as (
-  insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
-    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at)
-  select turn_id, tenant_id, agent_id, session_id, kind, version, trigger, input, keep_seq,
-  assistant_message_id, new_session and not visible, turn_user_id, metadata, request_id, traceparent, response_format,
-  caller_options, case when is_parked then now() end
-  from due join asked using (turn_id) where word is null
-  returning id, session_id, tenant_id, parked_at
-), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
-  select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $29::smallint, id from (
-    select id as kind_id from graphile_worker._private_tasks where identifier = 'turn'
-  ) kind cross join (select * from "accepted" where parked_at is null) queued returning key)
-select id as turn_id, 'accepted' as word, case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $30, job_key => id
-)).id end end as job,
-case when parked_at is null then pg_notify('jobs:insert', json_build_object('count', count(*) filter (where parked_at is null) over ())::text)::text end as job_announced,
-case when parked_at is null then pg_notify($31, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id) else pg_notify($32, tenant_id) end::text as announced from accepted
-union all select turn_id, word, null, null, null from due where word is not null;
-
--- when: a stateless generation, with an Idempotency-Key
--- parameters: $1 text turn_…, $2 text ten_…, $3 text ag_…, $4 text, $5 text, $6 boolean, $7 boolean, $8 integer,
---   $9 integer, $10 text, $11 json, $12 text, $13 bigint, $14 text msg_…, $15 text, $16 json, $17 json, $18 json,
---   $19 text req_…, $20 text, $21 timestamp with time zone, $22 integer, $23 boolean, $24 text, $25 text,
---   $26 text req_…, $27 bytea, $28 boolean, $29 smallint, $30 integer, $31 text, $32 text
--- plan: due: api_keys by api_keys_tenant, tenants by tenants_pkey, idempotency_keys by idempotency_keys_pkey, turns by turns_tenant_active, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated
--- plan: accepted: turns by turns_parked, inserts turns
--- plan: kept: inserts idempotency_keys
--- plan: job: _private_tasks by tasks_identifier_key, inserts _private_jobs
-with /* turn.accept */
-asked as not materialized (
-  select sent.*, queued_turns_max is not null and (select count(*) from (
-      select 1 from turns q where q.tenant_id = sent.tenant_id and q.status in ('enqueued', 'queued') limit queued_turns_max) counted) >= queued_turns_max as is_full, is_counted or (
-    select true from turns p where p.tenant_id = sent.tenant_id and (p.status = 'queued' and p.parked_at is not null and p.cancel_requested_at is null) order by p.accepted_at, p.id limit 1) is not null as is_parked
-  from (select $1::text as turn_id , $2::text as tenant_id , $3::text as agent_id , $4::text as session_id , $5::text as kind , $6::boolean as new_session , $7::boolean as visible , $8::int as pinned_version , $9::int as agent_version , $10::text as trigger , $11::json as input , $12::text as message_id , $13::bigint as keep_seq , $14::text as assistant_message_id , $15::text as user_id , $16::json as metadata , $17::json as response_format , $18::json as caller_options , $19::text as request_id , $20::text as traceparent , $21::timestamptz as write_before , $22::int as queued_turns_max , $23::boolean as is_counted , $24::text as key_digest , $25::text as form , $26::text as idempotency_key , $27::bytea as request_digest) sent
-), due as materialized (
-  select asked.turn_id, agent.version, asked.user_id as turn_user_id, case
-  when asked.key_digest is not null and not exists (
-    select 1 from api_keys k join tenants n on n.id = k.tenant_id
-    where k.digest = decode(asked.key_digest, 'hex') and k.tenant_id = asked.tenant_id and (k.expires_at is null or k.expires_at > now())
-    and k.role in ('runner', 'editor', 'admin') and (k.agent_ids is null or asked.agent_id = any(k.agent_ids))
-    and n.form = asked.form and n.queued_turns is not distinct from asked.queued_turns_max
-    and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
-  ) then 'key'
-  when asked.idempotency_key is not null and exists (
-    select 1 from idempotency_keys k where k.tenant_id = asked.tenant_id and k.key = asked.idempotency_key) then 'repeated'
-  when clock_timestamp() >= asked.write_before then 'late'
-  when asked.is_full then 'full'
-  when agent.id is null then 'not_found'
-  when agent.refusal is not null then agent.refusal
-  end as word
-  from asked
-  left join lateral (
-    select a.id, v.version,
-    case when v.version is null then 'version_missing_for_run'
-    when a.status = 'disabled' then 'agent_disabled'
-    when v.provider_id is not null and p.id is null then 'provider_missing_for_turn'
-    when v.provider_id is null and not $28 or v.config ->> 'model' is null then 'provider_required'
-    when a.workspace_id is null and (v.config -> 'tools')::jsonb ? 'workspace' then 'sandbox_required_for_turn'
-    end as refusal
-    from agents a
-    left join agent_versions v on v.agent_id = a.id and v.version = coalesce(coalesce(asked.agent_version, asked.pinned_version), a.version)
-    left join providers p on p.id = v.provider_id and p.tenant_id = a.tenant_id
-    where a.id = asked.agent_id and a.tenant_id = asked.tenant_id) agent on true),
-accepted as (
-  insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
-    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at)
-  select turn_id, tenant_id, agent_id, session_id, kind, version, trigger, input, keep_seq,
-  assistant_message_id, new_session and not visible, turn_user_id, metadata, request_id, traceparent, response_format,
-  caller_options, case when is_parked then now() end
-  from due join asked using (turn_id) where word is null
-  returning id, session_id, tenant_id, parked_at
-), kept as (
-  insert into idempotency_keys (tenant_id, key, request_digest, turn_id, resource_ids)
-  select asked.tenant_id, idempotency_key, request_digest, turn_id, case when new_session and not visible then array[asked.session_id] end
-  from accepted join asked on turn_id = id where idempotency_key is not null order by 1, 2), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
-  select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $29::smallint, id from (
-    select id as kind_id from graphile_worker._private_tasks where identifier = 'turn'
-  ) kind cross join (select * from "accepted" where parked_at is null) queued returning key)
-select id as turn_id, 'accepted' as word, case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $30, job_key => id
-)).id end end as job,
-case when parked_at is null then pg_notify('jobs:insert', json_build_object('count', count(*) filter (where parked_at is null) over ())::text)::text end as job_announced,
-case when parked_at is null then pg_notify($31, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id) else pg_notify($32, tenant_id) end::text as announced from accepted
 union all select turn_id, word, null, null, null from due where word is not null;
 
 
@@ -1261,7 +1261,7 @@ left join lateral (
 -- parameters: $1 text, $2 json, $3 integer, $4 integer, $5 integer, $6 double precision
 -- plan: home: turns by turns_pkey, sessions by sessions_pkey, locks them
 -- plan: was: turns by turns_pkey, continuations by continuations_pkey, locks them
--- plan: ended: turns by turns_pkey, updates turns
+-- plan: ended: turns by turns_pkey, continuations by continuations_pkey, updates turns
 -- plan: forgotten: turn_checkpoints by turn_checkpoints_pkey, deletes turn_checkpoints
 -- plan: removed: messages by messages_pkey, deletes messages
 -- plan: outgrown: session_summaries by session_summaries_pkey, deletes session_summaries
@@ -1301,7 +1301,9 @@ with /* turn.end */ asked as materialized (
   first_text_at = coalesce(first_text_at, was.new_first_text_at), answer = was.new_answer,
   model_usage = case when was.new_others is null then model_usage else coalesce(model_usage, '[]') || was.new_others end,
   relay_events = case when was.leg is null then was.new_relay_events else relay_events end,
-  last_chunk = case when was.leg is null then was.new_last_chunk else last_chunk end, usage_lost = was.new_usage_lost
+  last_chunk = case when was.leg is null then was.new_last_chunk else last_chunk end, usage_lost = was.new_usage_lost,
+  waited_ms = waited_ms + case when was.before = 'waiting' then coalesce((select greatest(0, extract(epoch from now() - c.created_at) * 1000) from continuations c
+      where c.id = "t"."continuation_id"), 0)::bigint else 0 end
   from was where t.id = was.id
   returning t.*, (coalesce(pg_column_size(t.input), 0) + 2 * pg_column_size(t.metadata)
     + coalesce(pg_column_size(t.response_format), 0) + coalesce(pg_column_size(t.caller_options), 0)) as asked_bytes, was.leg, was.before, was.home_line, was.said_bytes, was.is_good, was.cuts, was.undoes, was.shows, was.said_parts, was.new_messages, was.new_message_count, was.new_message_bytes, was.new_replaced, was.new_replaced_bytes, was.new_preview, was.new_provider, was.new_model, was.new_input_tokens, was.new_output_tokens, was.new_error, was.new_relay_events, was.new_last_chunk, was.approvals, was.client_calls
@@ -1493,21 +1495,21 @@ select id, kind, (select count(*) from followed) from ended;
 -- turn.enqueue: 2 texts
 
 -- when: at the end of the line
--- parameters: $1 text turn_…, $2 text ten_…, $3 text ag_…, $4 text ss_…, $5 text, $6 boolean, $7 boolean, $8 integer,
---   $9 integer, $10 text, $11 json, $12 text, $13 bigint, $14 text msg_…, $15 text, $16 json, $17 json, $18 json,
---   $19 text req_…, $20 text, $21 timestamp with time zone, $22 integer, $23 boolean, $24 text, $25 text,
---   $26 text req_…, $27 bytea, $28 text ss_…, $29 text ss_…, $30 text, $31 text ss_…
+-- parameters: $1 text turn_…, $2 text ten_…, $3 text ag_…, $4 text ss_…, $5 text, $6 boolean, $7 boolean, $8 text,
+--   $9 integer, $10 integer, $11 text, $12 json, $13 text, $14 bigint, $15 text msg_…, $16 text, $17 json, $18 json,
+--   $19 json, $20 text req_…, $21 text, $22 timestamp with time zone, $23 integer, $24 boolean, $25 text, $26 text,
+--   $27 text req_…, $28 bytea, $29 text ss_…, $30 text ss_…, $31 text, $32 text ss_…
 -- plan: the statement: turns by turns_one_active
 -- plan: home: sessions by sessions_pkey, agents by agents_pkey, updates sessions
 -- plan: accepted: turns by turns_line, inserts turns
 -- plan: kept: inserts idempotency_keys
-with /* turn.enqueue */ asked as not materialized (select $1::text as turn_id , $2::text as tenant_id , $3::text as agent_id , $4::text as session_id , $5::text as kind , $6::boolean as new_session , $7::boolean as visible , $8::int as pinned_version , $9::int as agent_version , $10::text as trigger , $11::json as input , $12::text as message_id , $13::bigint as keep_seq , $14::text as assistant_message_id , $15::text as user_id , $16::json as metadata , $17::json as response_format , $18::json as caller_options , $19::text as request_id , $20::text as traceparent , $21::timestamptz as write_before , $22::int as queued_turns_max , $23::boolean as is_counted , $24::text as key_digest , $25::text as form , $26::text as idempotency_key , $27::bytea as request_digest), home as (
-  update sessions s set line = line + 1 where id = $28
+with /* turn.enqueue */ asked as not materialized (select $1::text as turn_id , $2::text as tenant_id , $3::text as agent_id , $4::text as session_id , $5::text as kind , $6::boolean as new_session , $7::boolean as visible , $8::text as first_preview , $9::int as pinned_version , $10::int as agent_version , $11::text as trigger , $12::json as input , $13::text as message_id , $14::bigint as keep_seq , $15::text as assistant_message_id , $16::text as user_id , $17::json as metadata , $18::json as response_format , $19::json as caller_options , $20::text as request_id , $21::text as traceparent , $22::timestamptz as write_before , $23::int as queued_turns_max , $24::boolean as is_counted , $25::text as key_digest , $26::text as form , $27::text as idempotency_key , $28::bytea as request_digest), home as (
+  update sessions s set line = line + 1 where id = $29
   returning s.id, s.user_id, s.visible, coalesce(s.pinned_version, (select version from agents a where a.id = s.agent_id), 0) as version
 ), accepted as (
   insert into turns (id, tenant_id, agent_id, session_id, kind, status, line_place, regenerates, agent_version, trigger, input,
     assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options)
-  select turn_id, tenant_id, agent_id, home.id, kind, 'enqueued', (select coalesce(max(line_place), 0) + 1 from turns where session_id = $29 and status = 'enqueued'), $30, home.version, trigger, input,
+  select turn_id, tenant_id, agent_id, home.id, kind, 'enqueued', (select coalesce(max(line_place), 0) + 1 from turns where session_id = $30 and status = 'enqueued'), $31, home.version, trigger, input,
   assistant_message_id, not home.visible, home.user_id, metadata, request_id, traceparent, response_format, caller_options
   from asked cross join home
   returning id
@@ -1516,24 +1518,24 @@ with /* turn.enqueue */ asked as not materialized (select $1::text as turn_id , 
   select asked.tenant_id, idempotency_key, request_digest, turn_id, case when new_session and not visible then array[asked.session_id] end
   from accepted join asked on turn_id = id where idempotency_key is not null order by 1, 2)
 select exists (
-  select 1 from turns where session_id = $31 and status in ('queued', 'running', 'waiting')) as is_held;
+  select 1 from turns where session_id = $32 and status in ('queued', 'running', 'waiting')) as is_held;
 
 -- when: before the line
--- parameters: $1 text turn_…, $2 text ten_…, $3 text ag_…, $4 text ss_…, $5 text, $6 boolean, $7 boolean, $8 integer,
---   $9 integer, $10 text, $11 json, $12 text, $13 bigint, $14 text msg_…, $15 text, $16 json, $17 json, $18 json,
---   $19 text req_…, $20 text, $21 timestamp with time zone, $22 integer, $23 boolean, $24 text, $25 text,
---   $26 text req_…, $27 bytea, $28 text ss_…, $29 text ss_…, $30 text, $31 text ss_…
+-- parameters: $1 text turn_…, $2 text ten_…, $3 text ag_…, $4 text ss_…, $5 text, $6 boolean, $7 boolean, $8 text,
+--   $9 integer, $10 integer, $11 text, $12 json, $13 text, $14 bigint, $15 text msg_…, $16 text, $17 json, $18 json,
+--   $19 json, $20 text req_…, $21 text, $22 timestamp with time zone, $23 integer, $24 boolean, $25 text, $26 text,
+--   $27 text req_…, $28 bytea, $29 text ss_…, $30 text ss_…, $31 text, $32 text ss_…
 -- plan: the statement: turns by turns_one_active
 -- plan: home: sessions by sessions_pkey, agents by agents_pkey, updates sessions
 -- plan: accepted: turns by turns_line, inserts turns
 -- plan: kept: inserts idempotency_keys
-with /* turn.enqueue */ asked as not materialized (select $1::text as turn_id , $2::text as tenant_id , $3::text as agent_id , $4::text as session_id , $5::text as kind , $6::boolean as new_session , $7::boolean as visible , $8::int as pinned_version , $9::int as agent_version , $10::text as trigger , $11::json as input , $12::text as message_id , $13::bigint as keep_seq , $14::text as assistant_message_id , $15::text as user_id , $16::json as metadata , $17::json as response_format , $18::json as caller_options , $19::text as request_id , $20::text as traceparent , $21::timestamptz as write_before , $22::int as queued_turns_max , $23::boolean as is_counted , $24::text as key_digest , $25::text as form , $26::text as idempotency_key , $27::bytea as request_digest), home as (
-  update sessions s set line = line + 1 where id = $28
+with /* turn.enqueue */ asked as not materialized (select $1::text as turn_id , $2::text as tenant_id , $3::text as agent_id , $4::text as session_id , $5::text as kind , $6::boolean as new_session , $7::boolean as visible , $8::text as first_preview , $9::int as pinned_version , $10::int as agent_version , $11::text as trigger , $12::json as input , $13::text as message_id , $14::bigint as keep_seq , $15::text as assistant_message_id , $16::text as user_id , $17::json as metadata , $18::json as response_format , $19::json as caller_options , $20::text as request_id , $21::text as traceparent , $22::timestamptz as write_before , $23::int as queued_turns_max , $24::boolean as is_counted , $25::text as key_digest , $26::text as form , $27::text as idempotency_key , $28::bytea as request_digest), home as (
+  update sessions s set line = line + 1 where id = $29
   returning s.id, s.user_id, s.visible, coalesce(s.pinned_version, (select version from agents a where a.id = s.agent_id), 0) as version
 ), accepted as (
   insert into turns (id, tenant_id, agent_id, session_id, kind, status, line_place, regenerates, agent_version, trigger, input,
     assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options)
-  select turn_id, tenant_id, agent_id, home.id, kind, 'enqueued', (select coalesce(min(line_place), 0) - 1 from turns where session_id = $29 and status = 'enqueued'), $30, home.version, trigger, input,
+  select turn_id, tenant_id, agent_id, home.id, kind, 'enqueued', (select coalesce(min(line_place), 0) - 1 from turns where session_id = $30 and status = 'enqueued'), $31, home.version, trigger, input,
   assistant_message_id, not home.visible, home.user_id, metadata, request_id, traceparent, response_format, caller_options
   from asked cross join home
   returning id
@@ -1542,7 +1544,7 @@ with /* turn.enqueue */ asked as not materialized (select $1::text as turn_id , 
   select asked.tenant_id, idempotency_key, request_digest, turn_id, case when new_session and not visible then array[asked.session_id] end
   from accepted join asked on turn_id = id where idempotency_key is not null order by 1, 2)
 select exists (
-  select 1 from turns where session_id = $31 and status in ('queued', 'running', 'waiting')) as is_held;
+  select 1 from turns where session_id = $32 and status in ('queued', 'running', 'waiting')) as is_held;
 
 
 -- turn.find_parked
@@ -1663,9 +1665,10 @@ select (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockK
 
 -- when: everything is decided
 -- parameters: $1 text turn_…, $2 text cont_…, $3 integer, $4 text
--- plan: queued: turns by turns_pkey, updates turns
+-- plan: queued: continuations by continuations_pkey, turns by turns_pkey, updates turns
 with /* turn.resume */ queued as (
-  update turns set status = 'queued'
+  update turns set status = 'queued', waited_ms = waited_ms + coalesce((select greatest(0, extract(epoch from now() - c.created_at) * 1000) from continuations c
+      where c.id = "turns"."continuation_id"), 0)::bigint
   where id = $1 and status = 'waiting' and continuation_id = $2
   returning id, session_id, tenant_id
 )

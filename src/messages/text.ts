@@ -14,9 +14,13 @@ export function textsOf(parts: UiMessage["parts"]): string[] {
 }
 
 /** Returns the text of a message for lists: its text parts on one line, cut. */
-export function previewOf(message: UiMessage): string {
+export function previewOf(message: Pick<UiMessage, "parts">): string {
   const text = textsOf(message.parts).join(" ").trimStart().slice(0, previewSourceUnitsMax);
-  const line = text.replace(/\s+/g, " ").trim();
+  // Not half of a pair, where the text was cut.
+  const line = text
+    .replace(/[\ud800-\udbff]$/, "")
+    .replace(/\s+/g, " ")
+    .trim();
   return [...line.slice(0, previewLengthMax * 2)].slice(0, previewLengthMax).join("");
 }
 

@@ -146,6 +146,13 @@ export const TurnListFields = Closed({
   ...Type.Partial(Type.Object(turnFilter)).properties,
   status: Type.Optional(OneOf(...shownStatuses)),
   kind: Type.Optional(OneOf(...turnKinds)),
+  error: Type.Optional(
+    example(
+      Type.String({ pattern: "^[A-Za-z_]{1,64}$", errorMessage: "must be the code of an error" }),
+      "provider_error",
+    ),
+  ),
+  sort: Type.Optional(OneOf("newest", "longest")),
   from: Type.Optional(MomentText),
   to: Type.Optional(MomentText),
   ...pageQuery,

@@ -25,6 +25,8 @@ const turn = {
   startedAt: "time?",
   firstTextAt: "time?",
   finishedAt: "time?",
+  waitedMs: "int",
+  runMs: "int",
   ...tokenCounts,
   ...cost,
   usageEstimated: "bool",

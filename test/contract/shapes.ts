@@ -1,5 +1,6 @@
 import type { Form } from "../../src/kernel/errors.ts";
 import { type Fields, schemaOfFields } from "./notation.ts";
+import { delivery } from "./shapes-chat.ts";
 import { memberShapes } from "./shapes-members.ts";
 import { pauses } from "./shapes-pauses.ts";
 import { responseShapes } from "./shapes-responses.ts";
@@ -72,6 +73,7 @@ const summary = {
   id: "ss_",
   agentVersion: "int?",
   messageCount: "int",
+  firstMessagePreview: "text",
   lastMessagePreview: "text",
   ...attribution,
   ...made,
@@ -91,21 +93,6 @@ const workspace = {
   ...made,
 } as const;
 const totals = { ...tokenCounts, ...cost, requestCount: "int", durationMs: "int" } as const;
-const delivery = {
-  id: "cd_",
-  kind: "=reply,approval_card",
-  status: "=pending,confirmed,failed,ambiguous",
-  attempt: "int",
-  credentialVersion: "int",
-  representation: "=native,text",
-  diagnostic: "text?",
-  receipts: "[#Receipt]",
-  sessionId: "ss_",
-  messageId: "any",
-  approvalId: "apr_?",
-  threadId: "text",
-  ...made,
-} as const;
 const messages = { data: "[#Message]", nextCursor: "text?", latestCursor: "text?" } as const;
 
 /** Shapes that differ between the forms. */

@@ -5,6 +5,7 @@ import { listLatest } from "../../src/sessions/state/store.ts";
 import { listTurns, type TurnListQuery } from "../../src/sessions/state/turn-list.ts";
 import { useAgent } from "../harness/fixture.ts";
 import { withPatientClient } from "../harness/patient-client.ts";
+import { mostRead, planOf } from "../harness/plans.ts";
 import { makeAgent } from "../harness/seed.ts";
 
 const { h, t, agentId } = await useAgent();
@@ -22,12 +23,13 @@ async function seed(sql: postgres.Sql): Promise<void> {
     select 'ss_' || lpad(s::text, 24, '0'), ${t.id}, ${agentId}, true, 2 from generate_series(0, 4999) s`;
   // The rare ones are the oldest, so that a scan of the newest meets them last.
   await sql`
-    insert into turns (id, tenant_id, agent_id, session_id, kind, status, user_id, agent_version, assistant_message_id, accepted_at, finished_at)
+    insert into turns (id, tenant_id, agent_id, session_id, kind, status, user_id, agent_version, assistant_message_id, accepted_at, finished_at, error)
     select 'turn_' || lpad(n::text, 24, '0'), ${t.id}, case when n < 20 then ${rareAgent} else ${agentId} end,
       'ss_' || lpad((n % 100)::text, 24, '0'), case when n between 20 and 40 then 'chat' else 'session' end,
       case when n between 40 and 60 then 'canceled' when n % 100 = 0 then 'failed' else 'succeeded' end,
       case when n between 60 and 80 then 'rare' when n between 80 and 100 then '' else 'user-' || n % 50 end, 1, 'msg_' || n,
-      '2026-01-01T00:00:00Z'::timestamptz + n * interval '1 minute', now()
+      '2026-01-01T00:00:00Z'::timestamptz + n * interval '1 minute', now(),
+      case when n % 100 = 0 then json_build_object('code', case when n % 5000 = 0 then 'timed_out' else 'provider_error' end) end
     from generate_series(0, ${turns - 1}) n`;
   await sql`analyze turns`;
   await sql`analyze sessions`;
@@ -43,29 +45,15 @@ const watched = postgres(h.databaseUrl, {
 }) as unknown as Sql;
 afterAll(() => watched.end());
 
-interface Plan {
-  readonly "Relation Name"?: string;
-  readonly "Actual Rows": number;
-  readonly "Actual Loops": number;
-  readonly "Rows Removed by Filter"?: number;
-  readonly Plans?: readonly Plan[];
-}
-
-/** The most rows of a table that a scan in a plan read. */
-function mostRead(plan: Plan, of: "turns" | "sessions"): number {
-  const isScan = plan["Relation Name"] === of;
-  const read = (isScan ? 1 : 0) * (plan["Actual Rows"] + (plan["Rows Removed by Filter"] ?? 0)) * plan["Actual Loops"];
-  return Math.max(read, ...(plan.Plans ?? []).map((one) => mostRead(one, of)));
-}
-
 /** Asks, and returns what the last statement read of a table. */
 async function readBy(of: "turns" | "sessions", ask: () => Promise<{ data: unknown[] }>) {
   await watched`select 1`;
   sent.length = 0;
   const { data } = await ask();
-  const { text, parameters } = sent.findLast((one) => /^\s*select/.test(one.text)) as (typeof sent)[number];
-  const [row] = await watched.unsafe(`explain (analyze, format json) ${text}`, parameters as never[]);
-  const [{ Plan: plan }] = (row as unknown as { "QUERY PLAN": [{ Plan: Plan }] })["QUERY PLAN"];
+  const plan = await planOf(
+    watched,
+    sent.findLast((one) => /^\s*select/.test(one.text)),
+  );
   return { rows: data.length, read: mostRead(plan, of) };
 }
 
@@ -90,6 +78,8 @@ const values: readonly Partial<TurnListQuery>[] = [
   { userId: "user-7" },
   { userId: "rare" },
   { sessionId: `ss_${"7".padStart(24, "0")}` },
+  { error: "provider_error" },
+  { error: "timed_out" },
   { from: new Date("2026-01-05T00:00:00Z"), to: new Date("2026-01-06T00:00:00Z") },
 ];
 const pairs = values.flatMap((one, place) =>

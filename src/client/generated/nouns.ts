@@ -435,7 +435,7 @@ class TurnsClient {
     return this.#transport.call("POST", path`/v1/turns/${turnId}/retry`, { body, ...options });
   }
 
-  /** List turns, newest first: `GET /v1/turns`. */
+  /** List turns, newest first or longest first: `GET /v1/turns`. */
   list(
     query: {
       agentId?: string;
@@ -443,6 +443,8 @@ class TurnsClient {
       userId?: string;
       status?: "queued" | "running" | "waiting" | "succeeded" | "failed" | "canceled";
       kind?: "session" | "generate" | "task" | "chat";
+      error?: string;
+      sort?: "newest" | "longest";
       from?: string;
       to?: string;
       cursor?: string;
@@ -453,7 +455,7 @@ class TurnsClient {
     return this.#transport.call("GET", "/v1/turns", { query, ...options });
   }
 
-  /** List turns, newest first, row by row over all pages: `GET /v1/turns`. */
+  /** List turns, newest first or longest first, row by row over all pages: `GET /v1/turns`. */
   listAll(
     query: {
       agentId?: string;
@@ -461,6 +463,8 @@ class TurnsClient {
       userId?: string;
       status?: "queued" | "running" | "waiting" | "succeeded" | "failed" | "canceled";
       kind?: "session" | "generate" | "task" | "chat";
+      error?: string;
+      sort?: "newest" | "longest";
       from?: string;
       to?: string;
       cursor?: string;

@@ -399,6 +399,7 @@ export interface LatestSession {
   id: string;
   agentVersion: number | null;
   messageCount: number;
+  firstMessagePreview: string;
   lastMessagePreview: string;
   userId: string;
   metadata: Record<string, unknown>;
@@ -1048,6 +1049,7 @@ export interface Session {
   id: string;
   agentVersion: number | null;
   messageCount: number;
+  firstMessagePreview: string;
   lastMessagePreview: string;
   userId: string;
   metadata: Record<string, unknown>;
@@ -1063,6 +1065,7 @@ export interface SessionDetails {
   id: string;
   agentVersion: number | null;
   messageCount: number;
+  firstMessagePreview: string;
   lastMessagePreview: string;
   userId: string;
   metadata: Record<string, unknown>;
@@ -1421,6 +1424,8 @@ export interface TurnDetails {
   startedAt: string | null;
   firstTextAt: string | null;
   finishedAt: string | null;
+  waitedMs: number;
+  runMs: number;
   inputTokens: number;
   outputTokens: number;
   cachedInputTokens: number;
@@ -1525,6 +1530,8 @@ export interface TurnSummary {
   startedAt: string | null;
   firstTextAt: string | null;
   finishedAt: string | null;
+  waitedMs: number;
+  runMs: number;
   inputTokens: number;
   outputTokens: number;
   cachedInputTokens: number;

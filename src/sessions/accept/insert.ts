@@ -134,8 +134,8 @@ function insertTurns(sql: AnySql, turns: readonly NewTurn[], mode: "wait" | "ski
 
 function newSessions(sql: AnySql): postgres.Fragment {
   return sql`
-    insert into sessions (id, tenant_id, agent_id, pinned_version, user_id, metadata, visible)
-    select session_id, tenant_id, agent_id, pinned_version, user_id, metadata, visible
+    insert into sessions (id, tenant_id, agent_id, pinned_version, user_id, metadata, visible, first_message_preview)
+    select session_id, tenant_id, agent_id, pinned_version, user_id, metadata, visible, first_preview
     from due join asked using (turn_id) where new_session and word is null`;
 }
 

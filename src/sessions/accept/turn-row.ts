@@ -3,6 +3,7 @@ import { type AnySql, json } from "../../kernel/database/client.ts";
 import type { Form } from "../../kernel/errors.ts";
 import type { IdempotencyKey } from "../../kernel/http/idempotency.ts";
 import type { IdOf } from "../../kernel/ids.ts";
+import { previewOf } from "../../messages/text.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 import type { ResponseFormat } from "../../model/response-format.ts";
 import type { CallerOptions } from "../state/caller-options.ts";
@@ -72,6 +73,7 @@ const columns: Readonly<Record<string, Column>> = {
   kind: ["text", (turn) => turn.kind],
   new_session: ["boolean", (turn) => turn.newSession],
   visible: ["boolean", (turn) => turn.visible],
+  first_preview: ["text", firstPreview],
   pinned_version: ["int", (turn) => turn.pinnedVersion],
   agent_version: ["int", (turn) => turn.agentVersion],
   trigger: ["text", (turn) => turn.trigger],
@@ -94,6 +96,11 @@ const columns: Readonly<Record<string, Column>> = {
   idempotency_key: ["text", (turn) => turn.key?.key ?? null],
   request_digest: ["bytea", (turn) => turn.key?.requestDigest ?? null],
 };
+
+/** The list of sessions shows what a new one began with, whatever becomes of the turn. */
+function firstPreview({ newSession, input }: NewTurn): string | null {
+  return newSession && input !== null ? previewOf(input as UiMessage) : null;
+}
 
 function newMessageId({ sessionId, newSession, trigger, input }: NewTurn): string | null {
   if (sessionId === null || newSession || trigger !== "submit-message" || input === null) return null;

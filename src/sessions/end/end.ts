@@ -4,6 +4,7 @@ import { addJobSql } from "../../kernel/queue/add-job.ts";
 import { turnsEnded, turnsFailed } from "../../kernel/telemetry/metrics.ts";
 import { dropWaiting, endContinuation } from "../state/continuation.ts";
 import type { TurnKind } from "../state/turn.ts";
+import { waitingTime } from "../state/turn-columns.ts";
 import type { TurnOutcome } from "../state/turn-end.ts";
 import {
   addAfterJob,
@@ -102,7 +103,8 @@ export async function endPlain(sql: AnySql, ends: readonly PlainEnd[]): Promise<
 export async function endTurn(sql: AnySql, fence: Fence, outcome: TurnOutcome): Promise<boolean> {
   const [ended] = await sql<EndedRow[]>`
     with /* turn.end */ ${findEnding(sql, wholeRow(fence, outcome))}, ended as (
-      update turns t set status = was.new_status, error = was.new_error, finished_at = now(), ${addWholeClaim(sql)}, usage_lost = was.new_usage_lost
+      update turns t set status = was.new_status, error = was.new_error, finished_at = now(), ${addWholeClaim(sql)}, usage_lost = was.new_usage_lost,
+        waited_ms = waited_ms + case when was.before = 'waiting' then ${waitingTime(sql, "t")} else 0 end
       from was where t.id = was.id
       returning t.*, ${bytesAsked(sql)} as asked_bytes, ${ofRow(sql)}
     ), forgotten as (

@@ -5,6 +5,7 @@ import { ApiError } from "../../kernel/errors.ts";
 import { previewOf } from "../../messages/text.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 import { sessionBusy } from "../state/busy.ts";
+import { findFirstPreview } from "../state/first-message.ts";
 import { sessionBytes } from "../state/session-bytes.ts";
 import { deleteSession } from "../state/store.ts";
 import { turnLogsOf } from "./rows.ts";
@@ -92,6 +93,7 @@ async function refreshSession(inner: Tx, sessionId: string): Promise<void> {
     select content from messages where session_id = ${sessionId} order by seq desc limit 1`;
   await inner`
     update sessions s set updated_at = now(), bytes = ${sessionBytes(inner)}, last_message_preview = ${last === undefined ? "" : previewOf(last.content)},
+      first_message_preview = ${await findFirstPreview(inner, sessionId)},
       message_count = (select count(*) from messages where session_id = ${sessionId})
     where id = ${sessionId}`;
 }

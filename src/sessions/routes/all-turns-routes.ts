@@ -9,6 +9,7 @@ import { Id } from "../../kernel/ids.ts";
 import { endTurnsOf } from "../cancel/end-all.ts";
 import { TurnListFields, TurnsCancel } from "../schema.ts";
 import { readAsked } from "../state/asked.ts";
+import { listLongest } from "../state/longest-turns.ts";
 import { listTurns } from "../state/turn-list.ts";
 import { readTurn } from "../state/turn-view.ts";
 import { listOfOwnTurns, ownTurn } from "./client-reach.ts";
@@ -28,22 +29,23 @@ export function allTurnsRoutes(ctx: Ctx) {
         id: "turns.list",
         role: "reader",
         reads: "replica",
-        summary: "List turns, newest first",
+        summary: "List turns, newest first or longest first",
         description:
-          "The filters narrow the list together. `from` (inclusive) and `to` (exclusive) are when a turn was accepted; an empty `userId` means turns without a user.",
+          "The filters narrow the list together; `error` is the code of the error that a turn failed with. `from` (inclusive) and `to` (exclusive) are when a turn was accepted; an empty `userId` means turns without a user. `sort=longest` sorts by `runMs`, over at most 31 days: those from `from` on, until `to`; without `from` the last day before it.",
         query: TurnListFields,
         success: 200,
         response: TurnListResponse,
         errors: ["invalid_cursor"],
         clientTokens: listOfOwnTurns,
         handle: ({ sql, tenantId, principal: { agentIds }, query }) => {
-          const { status, kind, agentId, sessionId, userId, cursor } = query;
-          return listTurns(sql, tenantId, {
-            ...{ status, kind, agentId, agentIds, sessionId, userId, cursor },
+          const { status, kind, error, agentId, sessionId, userId, cursor } = query;
+          const asked = {
+            ...{ status, kind, error, agentId, agentIds, sessionId, userId, cursor },
             from: momentOf("from", query.from),
             to: momentOf("to", query.to),
             limit: readLimit(query.limit),
-          });
+          };
+          return query.sort === "longest" ? listLongest(sql, tenantId, asked) : listTurns(sql, tenantId, asked);
         },
       }),
     )

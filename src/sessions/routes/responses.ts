@@ -27,6 +27,7 @@ const summary = {
   id: Id("session"),
   agentVersion: example(Nullable(Type.Integer()), null),
   messageCount: example(Type.Integer(), 2),
+  firstMessagePreview: example(Text, "What time is it in Lisbon?"),
   lastMessagePreview: example(Text, "It is half past nine."),
   ...attribution,
   ...times,
@@ -73,6 +74,13 @@ const turnView = {
   startedAt: MomentOrNull,
   firstTextAt: MomentOrNull,
   finishedAt: MomentOrNull,
+  waitedMs: example(
+    Type.Integer({
+      description: "How long it waited for people and for the caller's tools; of one that waits, until now.",
+    }),
+    0,
+  ),
+  runMs: example(Type.Integer({ description: "How long workers ran it; of one that runs, until now." }), 1840),
   inputTokens: example(Type.Integer(), 120),
   outputTokens: example(Type.Integer(), 40),
   ...tokenParts,

@@ -7,12 +7,15 @@ import { type Page, readTimeCursor, timePage } from "../../kernel/http/page.ts";
 import { addJob } from "../../kernel/queue/add-job.ts";
 import { deleteArtifacts } from "../../workspaces/artifacts.ts";
 import { sessionBusy } from "./busy.ts";
+import { firstPreviewOf, firstText } from "./first-message.ts";
 
 /** A session as lists show it. */
 export interface SessionSummary {
   readonly id: string;
   readonly agentVersion: number | null;
   readonly messageCount: number;
+  /** Of the message that it began with, also where the first turn failed. */
+  readonly firstMessagePreview: string;
   readonly lastMessagePreview: string;
   readonly userId: string;
   readonly metadata: Readonly<Record<string, unknown>>;
@@ -32,6 +35,9 @@ export interface LatestSession extends SessionSummary {
 export interface SessionRow extends TimePlace {
   pinnedVersion: number | null;
   messageCount: number;
+  firstMessagePreview: string | null;
+  /** Where a session of before has no preview of it. */
+  firstText: string | null;
   lastMessagePreview: string;
   userId: string;
   metadata: Record<string, unknown>;
@@ -144,6 +150,7 @@ export async function readSummary(sql: AnySql, sessionId: string): Promise<Sessi
 /** Returns the columns of `sessions s` that `showSummary` needs. */
 export function summaryColumns(sql: AnySql) {
   return sql`s.id, s.pinned_version, s.message_count, s.last_message_preview, s.user_id, s.metadata, s.created_at, s.updated_at,
+    s.first_message_preview, case when s.first_message_preview is null then ${firstText(sql)} end as first_text,
     ${placeInTime(sql, "s.updated_at")}`;
 }
 
@@ -153,6 +160,7 @@ export function showSummary(row: SessionRow): SessionSummary {
     id: row.id,
     agentVersion: row.pinnedVersion,
     messageCount: row.messageCount,
+    firstMessagePreview: row.firstMessagePreview ?? firstPreviewOf(row.firstText),
     lastMessagePreview: row.lastMessagePreview,
     userId: row.userId,
     metadata: row.metadata,

@@ -8,6 +8,12 @@ export function addRunTime(sql: AnySql) {
   return sql`run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint`;
 }
 
+/** Returns the SQL of how long the turn of a row has waited until now for what it stopped to ask, in milliseconds. */
+export function waitingTime(sql: AnySql, row: string) {
+  return sql`coalesce((select greatest(0, extract(epoch from now() - c.created_at) * 1000) from continuations c
+          where c.id = ${sql(`${row}.continuation_id`)}), 0)::bigint`;
+}
+
 /**
  * Returns the assignments for a turn `t` that stops to ask: its next claim begins a step in a turn
  * log of its own. What was said and done until then is stored with the question, so it is a

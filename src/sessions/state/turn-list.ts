@@ -19,6 +19,8 @@ import {
 export interface TurnFilter {
   readonly status: ShownStatus | undefined;
   readonly kind: TurnKind | undefined;
+  /** The code of the error that it failed with. */
+  readonly error?: string | undefined;
   readonly agentId: string | undefined;
   /** Left out or null: those of all agents. */
   readonly agentIds?: AgentIds;
@@ -45,11 +47,8 @@ export interface TurnListQuery extends TurnFilter {
  * scans as there are kinds and states that match, of `limit` rows at most each.
  */
 export async function listTurns(sql: AnySql, tenantId: string, query: TurnListQuery): Promise<Page<TurnView>> {
-  const { status, kind, agentId, sessionId, userId, from, to, cursor, limit } = query;
-  const filters = [status, kind, agentId, sessionId, userId, from?.toISOString(), to?.toISOString()];
-  // A digest, because a user's id may be longer than a cursor.
-  const digest = createHash("sha256").update(JSON.stringify(filters.map((filter) => filter ?? null)));
-  const list = `turns:${digest.digest("base64url")}`;
+  const { from, to, cursor, limit } = query;
+  const list = listName("turns", query);
   const place = readTimeCursor(list, cursor);
   const newest = sql`
     ${from === undefined ? sql`` : sql`and t.accepted_at >= ${from}`} ${to === undefined ? sql`` : sql`and t.accepted_at < ${to}`}
@@ -63,23 +62,45 @@ export async function listTurns(sql: AnySql, tenantId: string, query: TurnListQu
   return timePage(list, rows, limit, showTurn);
 }
 
+/** Returns what a cursor says of which list it is. */
+export function listName(list: string, query: TurnListQuery): string {
+  const { status, kind, error, agentId, sessionId, userId, from, to } = query;
+  const filters = [status, kind, agentId, sessionId, userId, from?.toISOString(), to?.toISOString(), error];
+  // A digest, because a user's id may be longer than a cursor.
+  const digest = createHash("sha256").update(JSON.stringify(filters.map((filter) => filter ?? null)));
+  return `${list}:${digest.digest("base64url")}`;
+}
+
 /** The states in which a turn stays, as the indexes of the lists name them. */
 const restingStatuses = ["waiting", "succeeded", "failed", "canceled"] as const;
 /** Those in which it does not: a tenant has no more of them than its queue and the workers hold. */
 const movingStatuses = { queued: ["enqueued", "queued"], running: ["running"] } as const;
 
+/** Returns the stored states that a filter means, those that stay and those that move. */
+export function statusesOf({ status, error }: TurnFilter) {
+  const shown = status === undefined ? shownStatuses : [status];
+  const meant = error === undefined ? shown : shown.filter((one) => one === "failed");
+  return {
+    resting: restingStatuses.filter((one) => meant.includes(one)),
+    moving: meant.flatMap((one) => (one === "queued" || one === "running" ? movingStatuses[one] : [])),
+  };
+}
+
+/** Returns the condition that a row of `turns t` is one of those that are meant, but for its session, its kind and its state. */
+export function isMeant(sql: AnySql, tenantId: string, { error, agentId, agentIds, userId }: TurnFilter) {
+  return sql`t.tenant_id = ${tenantId} ${agentId === undefined ? sql`` : sql`and t.agent_id = ${agentId}`} ${andOf(sql, sql`t.agent_id`, agentIds)}
+    ${userId === undefined ? sql`` : sql`and t.user_id = ${userId}`} ${error === undefined ? sql`` : sql`and t.error ->> 'code' = ${error}`}`;
+}
+
 type Scans = readonly [postgres.Fragment, postgres.Fragment?];
 
 /** Returns the statements, one or two, that each return at most a page of what matches. `newest` is what ends each scan. */
 function scansOf(sql: AnySql, tenantId: string, filter: TurnFilter, newest: postgres.Fragment): Scans {
-  const { status, kind, agentId, agentIds, sessionId, userId } = filter;
+  const { status, kind, error, agentId, sessionId, userId } = filter;
   const columns = viewColumns(sql);
   const ofKind = kind === undefined ? sql`` : sql`and t.kind = ${kind}`;
-  const mine = sql`t.tenant_id = ${tenantId} ${agentId === undefined ? sql`` : sql`and t.agent_id = ${agentId}`} ${andOf(sql, sql`t.agent_id`, agentIds)}
-    ${userId === undefined ? sql`` : sql`and t.user_id = ${userId}`}`;
-  const shown = status === undefined ? shownStatuses : [status];
-  const resting = restingStatuses.filter((one) => shown.includes(one));
-  const moving = shown.flatMap((one) => (one === "queued" || one === "running" ? movingStatuses[one] : []));
+  const mine = isMeant(sql, tenantId, filter);
+  const { resting, moving } = statusesOf(filter);
   if (sessionId !== undefined) {
     const stored = [...moving, ...resting];
     return [
@@ -88,6 +109,12 @@ function scansOf(sql: AnySql, tenantId: string, filter: TurnFilter, newest: post
       where ${mine} and t.session_id = ${sessionId} ${ofKind} and t.status = any(${stored}::text[]) ${newest}`,
     ];
   }
+  if (error !== undefined)
+    return [
+      sql`
+      select ${columns} from turns t
+      where ${mine} ${ofKind} and t.status = 'failed' and t.status = any(${resting as readonly string[] as string[]}::text[]) ${newest}`,
+    ];
   if ([status, kind, agentId, userId].every((one) => one === undefined))
     return [sql`select ${columns} from turns t where ${mine} ${newest}`];
   const kinds = kind === undefined ? turnKinds : [kind];

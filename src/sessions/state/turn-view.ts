@@ -4,6 +4,7 @@ import { ApiError } from "../../kernel/errors.ts";
 import type { IdOf } from "../../kernel/ids.ts";
 import { inDollars, noTokens, type ShownCost, showCost, type TokenCounts } from "../../usage/tokens.ts";
 import type { TurnKind, TurnStatus } from "./turn.ts";
+import { waitingTime } from "./turn-columns.ts";
 import type { TurnError } from "./turn-end.ts";
 import type { StepFailure, ToolLeftOut, TurnStep } from "./turn-step.ts";
 
@@ -29,6 +30,10 @@ export interface TurnView extends TokenCounts, ShownCost {
   readonly startedAt: string | null;
   readonly firstTextAt: string | null;
   readonly finishedAt: string | null;
+  /** How long it waited for people and for its caller's tools, in milliseconds. */
+  readonly waitedMs: number;
+  /** How long workers ran it. */
+  readonly runMs: number;
   readonly usageEstimated: boolean;
   readonly modelCalls: number;
 }
@@ -68,6 +73,8 @@ export interface TurnViewRow extends TimePlace, TokenCounts {
   startedAt: Date | null;
   firstTextAt: Date | null;
   finishedAt: Date | null;
+  waitedMs: number;
+  runMs: number;
   usageEstimated: boolean;
   modelCalls: number;
 }
@@ -75,9 +82,15 @@ export interface TurnViewRow extends TimePlace, TokenCounts {
 /** Returns the columns of `turns t` that `showTurn` needs. */
 export function viewColumns(sql: AnySql) {
   return sql`t.id, t.agent_id, t.agent_version, t.session_id, t.kind, t.status, t.error, t.user_id, t.attempt, t.request_id,
-    t.accepted_at, t.started_at, t.first_text_at, t.finished_at, t.input_tokens, t.output_tokens,
+    t.accepted_at, t.started_at, t.first_text_at, t.finished_at,
+    t.waited_ms + case when t.status = 'waiting' then ${waitingTime(sql, "t")} else 0 end as waited_ms, ${runTime(sql)} as run_ms, t.input_tokens, t.output_tokens,
     t.cached_input_tokens, t.cache_write_tokens, t.reasoning_tokens, ${inDollars(sql, sql`t.cost_pico`)} as cost_usd, t.cost_complete, t.usage_estimated, t.model_calls,
     ${placeInTime(sql, "t.accepted_at")}`;
+}
+
+/** Returns the SQL of how long workers ran a turn `t`, in milliseconds; of one that runs, until now. */
+export function runTime(sql: AnySql) {
+  return sql`(t.run_ms + case when t.status = 'running' then greatest(0, coalesce(extract(epoch from now() - t.claimed_at) * 1000, 0))::bigint else 0 end)`;
 }
 
 /**
@@ -107,6 +120,8 @@ export function showTurn(row: TurnViewRow): TurnView {
     startedAt: row.startedAt?.toISOString() ?? null,
     firstTextAt: row.firstTextAt?.toISOString() ?? null,
     finishedAt: row.finishedAt?.toISOString() ?? null,
+    waitedMs: row.waitedMs,
+    runMs: row.runMs,
     inputTokens: row.inputTokens,
     outputTokens: row.outputTokens,
     cachedInputTokens: row.cachedInputTokens,

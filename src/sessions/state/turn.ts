@@ -6,7 +6,7 @@ import { turnAttemptsMax, turnCrashesMax } from "../../kernel/limits.ts";
 import { type ClaimKey, runsBy } from "./claim-key.ts";
 import { hasOlderParkedSql } from "./parked.ts";
 import { addUsage, spendCredit } from "./spending.ts";
-import { addRunTime, recordSteps } from "./turn-columns.ts";
+import { addRunTime, recordSteps, waitingTime } from "./turn-columns.ts";
 import type { TurnUsage } from "./turn-end.ts";
 import { addTurnJob } from "./turn-job.ts";
 import type { TurnRecord } from "./turn-step.ts";
@@ -122,7 +122,7 @@ export function claimMove(sql: AnySql, { workerId, way }: Claimant) {
 export async function resumeTurn(sql: AnySql, turnId: string, continuationId: string): Promise<void> {
   await sql`
     with /* turn.resume */ queued as (
-      update turns set status = 'queued'
+      update turns set status = 'queued', waited_ms = waited_ms + ${waitingTime(sql, "turns")}
       where id = ${turnId} and status = 'waiting' and continuation_id = ${continuationId}
       returning id, session_id, tenant_id
     )

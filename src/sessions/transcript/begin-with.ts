@@ -2,6 +2,7 @@ import { json, type Tx } from "../../kernel/database/client.ts";
 import { type IdOf, newId } from "../../kernel/ids.ts";
 import { storable } from "../../messages/text.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
+import { findFirstPreview } from "../state/first-message.ts";
 import { sessionBytes } from "../state/session-bytes.ts";
 import { type TranscriptCopy, takeCopy } from "./copy.ts";
 
@@ -27,7 +28,8 @@ export async function beginWith(
       n.message ->> 'id', n.message ->> 'role', ${newId("turn")}, n.message
     from json_array_elements(${json(inner, storable(messages))}) with ordinality as n (message, place)`;
   await inner`
-    update /* session.count */ sessions s set message_count = ${(copy?.messages ?? 0) + messages.length}, bytes = ${sessionBytes(inner)}
+    update /* session.count */ sessions s set message_count = ${(copy?.messages ?? 0) + messages.length}, bytes = ${sessionBytes(inner)},
+      first_message_preview = ${await findFirstPreview(inner, sessionId)}
     where id = ${sessionId}`;
 }
 

@@ -3,6 +3,7 @@ import { ApiError } from "../../kernel/errors.ts";
 import { previewOf } from "../../messages/text.ts";
 import { closeCalls, isOpenCall } from "../../messages/tool-calls.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
+import { findFirstPreview } from "../state/first-message.ts";
 import { readSummary, type SessionSummary } from "../state/store.ts";
 import { type CopySource, type TranscriptCopy, takeCopy } from "./copy.ts";
 
@@ -49,7 +50,7 @@ export async function forkSession(inner: Tx, copy: TranscriptCopy, request: Fork
   return readSummary(inner, id);
 }
 
-/** Closes the calls of the last message that have not ended, and gives the session the preview of that message. */
+/** Closes the calls of the last message that have not ended, and gives the session the previews of that message and of its first. */
 async function closeLast(inner: Tx, id: string): Promise<void> {
   const [last] = await inner<{ seq: number; content: UiMessage }[]>`
     select /* message.last */ seq, content from messages where session_id = ${id} order by seq desc limit 1`;
@@ -59,5 +60,8 @@ async function closeLast(inner: Tx, id: string): Promise<void> {
     const closed = json(inner, closeCalls(content, unendedText));
     await inner`update /* message.close */ messages set content = ${closed} where session_id = ${id} and seq = ${seq}`;
   }
-  await inner`update /* session.set_preview */ sessions set last_message_preview = ${previewOf(content)} where id = ${id}`;
+  await inner`
+    update /* session.set_preview */ sessions set last_message_preview = ${previewOf(content)},
+      first_message_preview = ${await findFirstPreview(inner, id)}
+    where id = ${id}`;
 }
