@@ -1,8 +1,9 @@
 import type { Ctx } from "../kernel/context.ts";
 import type { AnySql } from "../kernel/database/client.ts";
-import { ApiError, invalid } from "../kernel/errors.ts";
+import { ApiError, invalid, invalidAll } from "../kernel/errors.ts";
 import { takenToolNames } from "../mcp-connections/find-tool.ts";
 import { mayBeOfMcp } from "../mcp-connections/names.ts";
+import { type ModelSettings, settingIssues } from "../providers/model-settings.ts";
 import { checkModel, thinkingLevelsOf } from "../providers/models.ts";
 import { findProvider, type ProviderRow } from "../providers/store.ts";
 import { newMcpRules } from "./policy.ts";
@@ -13,15 +14,27 @@ export type FindMcpTool = (tenantId: string, mcpConnectionId: string, tool: stri
 
 /**
  * What another party must confirm before a configuration is saved: a provider its
- * model, the catalogue a thinking level, an MCP server its tool, or that none of its tools has
+ * model, the catalogue a thinking level and the settings of each model, an MCP server its tool, or that none of its tools has
  * the name of a client tool. Confirming takes
  * network requests, so it happens before any row is locked.
  */
 export type Confirmation =
   | { readonly kind: "model"; readonly providerId: string; readonly model: string; readonly path: string }
   | { readonly kind: "thinking_level"; readonly providerId: string; readonly model: string; readonly level: string }
+  | SettingsConfirmation
   | { readonly kind: "mcp_tool"; readonly mcpConnectionId: string; readonly tool: string; readonly path: string }
   | { readonly kind: "client_tools"; readonly mcpConnectionId: string; readonly tools: readonly NamedTool[] };
+
+/** The settings of one of the agent's models. `of` names a fallback; empty for the agent's own model. */
+interface SettingsConfirmation {
+  readonly kind: "settings";
+  /** Null: the operator's own provider. */
+  readonly providerId: string | null;
+  readonly model: string;
+  readonly level: string | null;
+  readonly settings: ModelSettings;
+  readonly of: string;
+}
 
 /** A client tool by its name, with the pointer to it. */
 interface NamedTool {
@@ -37,13 +50,32 @@ export function neededConfirmations(before: AgentConfig | null, after: AgentConf
   for (const [index, fallback] of after.fallbackModels.entries())
     if (!had.has(JSON.stringify([fallback.providerId, fallback.model])))
       needed.push({ kind: "model", ...fallback, path: `/fallbackModels/${index}` });
-  needed.push(...newNeighbours(before, after));
+  needed.push(...newNeighbours(before, after), ...newSettings(before, after));
   if (providerId === null || model === null) return needed;
   const isNewModel = before?.providerId !== providerId || before.model !== model;
   if (isNewModel) needed.push({ kind: "model", providerId, model, path: "" });
   if (level !== null && (isNewModel || before.thinkingLevel !== level))
     needed.push({ kind: "thinking_level", providerId, model, level });
   return needed;
+}
+
+/** Models that have not had these settings: each of the agent's models is to take all of them. */
+function newSettings(before: AgentConfig | null, after: AgentConfig): SettingsConfirmation[] {
+  const had = new Set(before === null ? [] : settingsOf(before).map((each) => JSON.stringify({ ...each, of: "" })));
+  return settingsOf(after).filter((each) => !had.has(JSON.stringify({ ...each, of: "" })));
+}
+
+function settingsOf(config: AgentConfig): SettingsConfirmation[] {
+  const { model, thinkingLevel: level, modelSettings: settings = {} } = config;
+  if (Object.keys(settings).length === 0) return [];
+  const asked = { kind: "settings", level, settings } as const;
+  const own = model === null ? [] : [{ ...asked, providerId: config.providerId, model, of: "" }];
+  const fallbacks = config.fallbackModels.map((fallback, index) => ({
+    ...asked,
+    ...fallback,
+    of: ` (of the fallback model ${index})`,
+  }));
+  return [...own, ...fallbacks];
 }
 
 /** Client tools and MCP connections that have not been side by side: no tool of the one may have the name of one of the other. */
@@ -63,7 +95,7 @@ function newNeighbours(before: AgentConfig | null, after: AgentConfig): Confirma
 export function confirmationKey(confirmation: Confirmation): string {
   if (confirmation.kind === "mcp_tool")
     return JSON.stringify([confirmation.kind, confirmation.mcpConnectionId, confirmation.tool]);
-  if (confirmation.kind === "client_tools") return JSON.stringify(confirmation);
+  if (confirmation.kind === "client_tools" || confirmation.kind === "settings") return JSON.stringify(confirmation);
   const { kind, providerId, model } = confirmation;
   return JSON.stringify([kind, providerId, model, confirmation.kind === "thinking_level" ? confirmation.level : ""]);
 }
@@ -90,12 +122,32 @@ export async function confirmAll(
       await confirmNames(ctx, tenantId, confirmation);
       continue;
     }
+    if (confirmation.kind === "settings") {
+      await confirmSettings(ctx, sql, tenantId, confirmation);
+      continue;
+    }
     const provider = await findProvider(sql, tenantId, confirmation.providerId);
     const path = confirmation.kind === "model" ? confirmation.path : "";
     if (provider === null) throw providerMissing(`${path}/providerId`);
     if (confirmation.kind === "model") await confirmModel(ctx, provider, confirmation);
     else checkLevel(await thinkingLevelsOf(ctx, provider, confirmation.model), confirmation.level);
   }
+}
+
+/** Throws 400 for settings that a model is known not to take. A provider that is gone is another confirmation's. */
+async function confirmSettings(
+  ctx: Ctx,
+  sql: AnySql,
+  tenantId: string,
+  { providerId, model, level, settings, of }: SettingsConfirmation,
+): Promise<void> {
+  const provider = providerId === null ? ctx.config.platformProvider : await findProvider(sql, tenantId, providerId);
+  if (provider === null) return;
+  const issues = settingIssues({ ...provider, model, thinkingLevel: level }, settings);
+  if (issues.length === 0) return;
+  throw invalidAll(
+    issues.map(({ setting, message }) => ({ path: `/modelSettings/${setting}`, message: message + of })),
+  );
 }
 
 async function confirmModel(

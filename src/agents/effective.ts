@@ -1,6 +1,7 @@
 import { ApiError, invalid, invalidAll } from "../kernel/errors.ts";
 import type { IdOf } from "../kernel/ids.ts";
 import { clientToolIssues } from "./client-tools.ts";
+import { presentSettings } from "./model-settings.ts";
 import { completePolicy, policyIssues } from "./policy.ts";
 import type { AgentConfig, AgentFields } from "./schema.ts";
 
@@ -27,11 +28,12 @@ export interface EffectiveState {
 
 /** Lays a request's fields over a configuration. Fields that are left out keep their value. */
 export function applyFields(config: AgentConfig, fields: AgentFields): AgentConfig {
-  const { workspaceId: _notVersioned, approvalInChat, approvalInTasks, ...plain } = fields;
+  const { workspaceId: _notVersioned, approvalInChat, approvalInTasks, modelSettings, ...plain } = fields;
   return {
     ...config,
     ...plain,
     ...(approvalInChat === undefined ? {} : { approvalInChat: completePolicy(approvalInChat) }),
+    ...(modelSettings === undefined ? {} : { modelSettings: presentSettings(modelSettings) }),
     ...(approvalInTasks === undefined ? {} : { approvalInTasks: completePolicy(approvalInTasks) }),
   };
 }

@@ -15,6 +15,7 @@ const agentFieldsOfB = [
   "approvalInTasks",
   "fallbackModels",
   "turnLimits",
+  "modelSettings",
   "clientTools",
 ];
 

@@ -15,6 +15,7 @@ import { Id } from "../kernel/ids.ts";
 import { approvalModes } from "../tools/policy.ts";
 import { SandboxId } from "../workspaces/sandbox-id.ts";
 import { ClientTools } from "./client-tools.ts";
+import { ModelSettingsShown } from "./model-settings.ts";
 import { TurnLimitsField } from "./schema.ts";
 import { toolGroups } from "./tool-groups.ts";
 
@@ -50,6 +51,7 @@ const configInB = {
   approvalInTasks: Policy,
   fallbackModels: Type.Array(Closed({ providerId: Id("provider"), model: example(Text, "gpt-5-nano") })),
   turnLimits: TurnLimitsField,
+  modelSettings: ModelSettingsShown,
 };
 const configInA = {
   ...config,

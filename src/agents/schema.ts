@@ -14,9 +14,11 @@ import {
 } from "../kernel/http/request-fields.ts";
 import { Id, type IdOf } from "../kernel/ids.ts";
 import { fallbackModelsMax, modelCallsPerTurnMax, turnRunMsMax } from "../kernel/limits.ts";
+import type { ModelSettings } from "../providers/model-settings.ts";
 import { type ApprovalPolicy, approvalModes } from "../tools/policy.ts";
 import { SandboxId } from "../workspaces/sandbox-id.ts";
 import { type ClientTool, ClientTools } from "./client-tools.ts";
+import { ModelSettingsUpdate } from "./model-settings.ts";
 import { type ToolGroup, toolGroups } from "./tool-groups.ts";
 
 /** Agents a tenant may have at once, in both forms. */
@@ -92,6 +94,8 @@ export interface AgentConfig {
   /** In the order in which they are tried. */
   readonly fallbackModels: readonly FallbackModel[];
   readonly turnLimits: TurnLimits;
+  /** None in a version from before there were any. */
+  readonly modelSettings?: ModelSettings;
 }
 
 const runsWithoutAsking: ApprovalPolicy = { default: "full", overrides: [] };
@@ -114,6 +118,7 @@ export const configDefaults: Omit<AgentConfig, "name"> = {
   skills: [],
   fallbackModels: [],
   turnLimits: {},
+  modelSettings: {},
 };
 
 const optional = {
@@ -150,6 +155,7 @@ const optionalInB = {
   compactionReserveTokens: Type.Optional(Type.Integer({ minimum: 0, maximum: 2_147_483_647 })),
   fallbackModels: Type.Optional(Type.Array(Fallback, { maxItems: fallbackModelsMax })),
   turnLimits: Type.Optional(TurnLimitsField),
+  modelSettings: Type.Optional(Nullable(ModelSettingsUpdate)),
   clientTools: Type.Optional(ClientTools),
 };
 

@@ -41,6 +41,7 @@ export function showConfig(config: AgentConfig) {
     approvalInTasks: config.approvalInTasks,
     fallbackModels: config.fallbackModels,
     turnLimits: config.turnLimits,
+    modelSettings: config.modelSettings ?? {},
     skills: config.skills,
   };
 }

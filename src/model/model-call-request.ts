@@ -1,4 +1,5 @@
 import type { LanguageModel, ModelMessage, streamText, ToolSet } from "ai";
+import type { ModelSettings } from "../providers/model-settings.ts";
 import type { ModelMeter } from "./call-meter.ts";
 import type { CallValues } from "./call-values.ts";
 import type { ResponseFormat } from "./response-format.ts";
@@ -24,6 +25,8 @@ export interface ModelCallRequest {
   readonly messages: ModelMessage[];
   readonly tools: ToolSet;
   readonly thinking: ThinkingSettings;
+  /** None: the vendor's defaults. */
+  readonly settings?: ModelSettings;
   readonly download: DownloadFiles;
   readonly signal: AbortSignal;
   readonly spans: ModelSpans;

@@ -1,4 +1,5 @@
 import { APICallError, type LanguageModel, type ModelMessage, NoOutputGeneratedError, RetryError } from "ai";
+import type { ModelSettings } from "../providers/model-settings.ts";
 import { ToolError } from "../tools/error.ts";
 import { promptBytes } from "./call-meter.ts";
 import { failsBeforeSending } from "./describe-error.ts";
@@ -14,6 +15,7 @@ import { withoutItem, withoutItems } from "./vendor-items.ts";
 export interface ChainedModel {
   readonly model: LanguageModel;
   readonly thinking: ThinkingSettings;
+  readonly settings: ModelSettings;
   /** What the messages may take of its window, in tokens; null where they fit already. */
   readonly roomTokens: number | null;
   /** Whether it is of another account than the first model. */
@@ -69,10 +71,10 @@ export class ModelChain {
   async #requestOf(at: number, request: ModelCallRequest, failure: unknown): Promise<AskedModel | null> {
     const opened = await (this.#models[at] as OpenModel)(failure);
     if (opened === null) return null;
-    const { model, thinking, roomTokens, isForeign } = opened;
+    const { model, thinking, settings, roomTokens, isForeign } = opened;
     const newest = roomTokens === null ? request.messages : newestMessages(request.messages, roomTokens);
     const messages = isForeign ? withoutItems(newest) : newest;
-    return { request: { ...request, model, thinking, messages, retriesMax: 0 }, isForeign };
+    return { request: { ...request, model, thinking, settings, messages, retriesMax: 0 }, isForeign };
   }
 
   /** Makes one call. Its parts are held back until it gives something; a failure before that is returned, one after it thrown. */

@@ -1,12 +1,13 @@
-import type { ModelMessage } from "ai";
+import type { LanguageModelCallOptions, ModelMessage } from "ai";
 import { prepareRetries } from "ai/internal";
 import { isBlank } from "../messages/blank.ts";
+import type { ModelSettings } from "../providers/model-settings.ts";
 import type { CallMeter } from "./call-meter.ts";
 import { haveFiles, haveOwnFiles, withoutFiles, withTakenFiles } from "./files-taken.ts";
 import { languagePrompt } from "./language-prompt.ts";
 import type { ModelCallRequest, ToolChoice } from "./model-call-request.ts";
 import type { Model, ModelPart } from "./model-part.ts";
-import { formatSettings, type ResponseFormat } from "./response-format.ts";
+import { formatSettings } from "./response-format.ts";
 import { fitMessages } from "./sending/fit-prompt.ts";
 import { type FitTool, type FitTools, fitTools, type ToolDefinition } from "./sending/fit-tools.ts";
 import { namedTools } from "./sending/named-tools.ts";
@@ -112,7 +113,7 @@ class Asked {
 
   async send(way: Way, meter: CallMeter): Promise<Answer> {
     const model = this.#model;
-    const { instructions, thinking, download, signal, spans, format, toolChoice = "auto" } = this.#request;
+    const { instructions, download, signal, spans, toolChoice = "auto" } = this.#request;
     const messages = await this.#messages(way);
     this.#hasThoughts = messages.some(hasThoughts);
     const prompt = await languagePrompt({
@@ -127,7 +128,7 @@ class Asked {
     const stubs = offered.length === 0 && this.#rules.callsNeedTools ? stubsOf(messages) : [];
     const tools = offered.length === 0 ? stubs : offered.map(({ definition }) => definition);
     spans.start(model, prompt);
-    const settings = settingsOf(thinking, format);
+    const settings = settingsOf(this.#request);
     meter.begin({ prompt, tools: tools.length === 0 ? undefined : tools, format: settings.responseFormat });
     try {
       const answer = await model.doStream({
@@ -273,15 +274,24 @@ function choiceFor(choice: ToolChoice, offered: readonly FitTool[]) {
   return tool === undefined ? { type: "auto" as const } : { type: "tool" as const, toolName: tool.definition.name };
 }
 
+type CallSettings = ThinkingSettings &
+  Pick<LanguageModelCallOptions, keyof ModelSettings> &
+  Partial<Pick<ReturnType<typeof formatSettings>, "responseFormat">>;
+
 /** Returns the settings of a call that are not its prompt. */
-function settingsOf(
-  thinking: ThinkingSettings,
-  format: ResponseFormat | null,
-): ThinkingSettings & Partial<Pick<ReturnType<typeof formatSettings>, "responseFormat">> {
-  if (format === null) return thinking;
-  const { responseFormat, providerOptions } = formatSettings(format);
+function settingsOf({ thinking, format, settings = {} }: ModelCallRequest): CallSettings {
+  const { stopSequences, ...rest } = settings;
+  const asked = format === null ? null : formatSettings(format);
   const named = { ...thinking.providerOptions } as Record<string, object>;
-  for (const [provider, options] of Object.entries(providerOptions))
+  for (const [provider, options] of Object.entries(asked?.providerOptions ?? {}))
     named[provider] = { ...named[provider], ...options };
-  return { ...thinking, responseFormat, providerOptions: named as NonNullable<ThinkingSettings["providerOptions"]> };
+  return {
+    ...rest,
+    ...(stopSequences === undefined ? {} : { stopSequences: [...stopSequences] }),
+    ...thinking,
+    ...(asked === null ? {} : { responseFormat: asked.responseFormat }),
+    ...(Object.keys(named).length === 0
+      ? {}
+      : { providerOptions: named as NonNullable<ThinkingSettings["providerOptions"]> }),
+  };
 }

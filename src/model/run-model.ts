@@ -5,6 +5,7 @@ import { cleanText, storable } from "../messages/text.ts";
 import { resultChunks } from "../messages/to-chunks.ts";
 import { isStreamOnly, progressChunk } from "../messages/tool-progress.ts";
 import type { UiMessage } from "../messages/ui-message.ts";
+import type { ModelSettings } from "../providers/model-settings.ts";
 import { ToolError, toToolError } from "../tools/error.ts";
 import type { ApprovalPolicy } from "../tools/policy.ts";
 import { decideCall } from "../tools/policy.ts";
@@ -38,6 +39,8 @@ export interface ModelRequest {
   /** The transcript with the user's message at its end. */
   readonly messages: readonly UiMessage[];
   readonly thinking: ThinkingSettings;
+  /** None: the vendor's defaults. */
+  readonly settings?: ModelSettings;
   /** `model` and those that are called where it fails before it gave anything, in this order; none where there is no other. */
   readonly chain: readonly OpenModel[];
   /** The id of the answer. */
@@ -125,6 +128,7 @@ export async function runModel(
       tools,
       approvalOf: (toolName) => approvalOf(request, toolName),
       thinking: request.thinking,
+      settings: request.settings ?? {},
       chain: new ModelChain(request.chain),
       download: request.download,
       signal: request.signal,

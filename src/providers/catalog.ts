@@ -37,32 +37,44 @@ const vendorOfType: Partial<Record<ProviderType, string>> = {
   llm_vendor_c: "google",
 };
 
-/**
- * Returns a model's thinking levels. The ids of a router and of a gateway name the vendor;
- * a custom endpoint's ids are not reliable.
- */
+/** Returns a model's thinking levels. */
 export function thinkingLevels(type: ProviderType, model: string): ThinkingLevels {
-  if (type === "custom") return unknown;
-  const slash = model.indexOf("/");
-  const named = slash === -1 ? null : model.slice(0, slash);
-  const vendor = vendorOfType[type] ?? named;
-  if (vendor === null || !Object.hasOwn(lookups, vendor)) return unknown;
-  const id = named === vendor ? model.slice(slash + 1) : model;
-  // A router adds variants (`:free`) to an id.
-  const found = (lookups[vendor] as VendorLookup)(id.replace(/:.*$/, "").toLowerCase());
+  const { maker, id } = makerOf(type, model);
+  if (maker === null || !Object.hasOwn(lookups, maker)) return unknown;
+  const found = (lookups[maker] as VendorLookup)(id);
   // The router's API has no `max`.
   return type === "router_vendor" ? { ...found, levels: found.levels.filter((level) => level !== "max") } : found;
 }
 
+/** Who made a model, and the id by which the maker's catalogue has it; null for one of a custom endpoint, and where the id names nobody. */
+export interface MadeModel {
+  readonly maker: string | null;
+  readonly id: string;
+}
+
+/** Returns a model's maker. The ids of a router and of a gateway name it; a custom endpoint's ids are not reliable. */
+export function makerOf(type: ProviderType, model: string): MadeModel {
+  if (type === "custom") return { maker: null, id: model };
+  const slash = model.indexOf("/");
+  const named = slash === -1 ? null : model.slice(0, slash);
+  const maker = vendorOfType[type] ?? named;
+  const id = named === maker ? model.slice(slash + 1) : model;
+  // A router adds variants (`:free`) to an id.
+  return { maker, id: id.replace(/:.*$/, "").toLowerCase() };
+}
+
 function ofOpenAi(id: string): ThinkingLevels {
-  // A dated snapshot has the abilities of its model.
-  const entry = [id, id.replace(/-\d{4}-\d{2}-\d{2}$/, "")]
-    .filter((name) => Object.hasOwn(openaiModelCatalog, name))
-    .map((name) => openaiModelCatalog[name])[0];
-  const reasoning = entry?.capabilities.language?.reasoning;
+  const reasoning = openaiEntry(id)?.capabilities.language?.reasoning;
   if (reasoning === undefined) return unknown;
   if (reasoning.support === false) return providerDefaultOnly;
   return reasoning.efforts === undefined ? unknown : inOrder(reasoning.efforts);
+}
+
+/** Returns the entry of OpenAI's catalogue for a model; undefined where it has none. A dated snapshot has the abilities of its model. */
+export function openaiEntry(id: string) {
+  return [id, id.replace(/-\d{4}-\d{2}-\d{2}$/, "")]
+    .filter((name) => Object.hasOwn(openaiModelCatalog, name))
+    .map((name) => openaiModelCatalog[name])[0];
 }
 
 function ofAnthropic(id: string): ThinkingLevels {

@@ -22,6 +22,7 @@ import { findPrevious, type Previous } from "./previous.ts";
 import type { Echo } from "./resource.ts";
 import { echoOf, optionsOf } from "./resource.ts";
 import { responseIdOf } from "./response-id.ts";
+import { checkSettings } from "./settings.ts";
 
 /**
  * Accepts the turn of a response, or the continuation of one: by what its input ends with, and
@@ -37,6 +38,7 @@ export async function createResponse(ctx: Ctx, request: ResponseRequest): Promis
   if (!isStored && body.previous_response_id != null)
     throw invalid("/previous_response_id", "is not supported with store: false: send the whole input");
   await limitArguments(items);
+  await checkSettings(ctx, request, asked.settings, previous);
   const input = readInput(items, previous?.itemsKnown ?? 0);
   const inherited = previous === null ? [] : echoOf(optionsOf(previous.response)).system;
   const echo: Echo = {

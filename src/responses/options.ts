@@ -1,9 +1,11 @@
 import type { Static } from "@sinclair/typebox";
 import { type ClientTool, clientToolDescriptionCharactersMax, clientToolIssues } from "../agents/client-tools.ts";
+import { presentSettings } from "../agents/model-settings.ts";
 import { invalid, invalidAll } from "../kernel/errors.ts";
 import { validateAt } from "../kernel/http/validate.ts";
 import type { ToolChoice } from "../model/model-call-request.ts";
 import type { ResponseFormat } from "../model/response-format.ts";
+import type { ModelSettings } from "../providers/model-settings.ts";
 import { checkResponseFormat } from "../sessions/response-format.ts";
 import type { CallerOptions } from "../sessions/state/caller-options.ts";
 import type { Echo } from "./resource.ts";
@@ -15,6 +17,8 @@ export interface AskedOptions {
   readonly tools: readonly ClientTool[];
   readonly toolChoice: ToolChoice;
   readonly format: ResponseFormat | null;
+  /** In place of the agent's, for this response alone. */
+  readonly settings: ModelSettings;
 }
 
 /** Reads what a request adds to its agent. Throws 400 naming the field. */
@@ -27,7 +31,12 @@ export function readOptions(body: CreateBody): AskedOptions {
   checkTools(tools);
   const format = formatOf(body);
   checkResponseFormat(format, "/text/format");
-  return { instructions: body.instructions ?? null, tools, toolChoice: choiceOf(body, tools), format };
+  const toolChoice = choiceOf(body, tools);
+  return { instructions: body.instructions ?? null, tools, toolChoice, format, settings: settingsOf(body) };
+}
+
+function settingsOf({ temperature = null, top_p = null, max_output_tokens = null }: CreateBody): ModelSettings {
+  return presentSettings({ temperature, topP: top_p, maxOutputTokens: max_output_tokens });
 }
 
 /** Returns the tools of a request. Throws 400 naming what is wrong, or not supported. */
@@ -89,13 +98,15 @@ export function callerOptionsOf(asked: AskedOptions, echo: Echo): CallerOptions 
     instructions: texts.filter((text) => text !== "").join("\n\n"),
     tools: asked.tools,
     toolChoice: asked.toolChoice,
+    settings: asked.settings,
     echo: { ...echo },
   };
 }
 
 /**
  * Returns the options of a turn that goes on: a request that says nothing of the tools and the
- * instructions goes on with those that its turn has, and the tools whose calls it answers stay.
+ * instructions goes on with those that its turn has, and the tools whose calls it answers stay. Settings of the model are
+ * those of each request.
  */
 export function continuedOptions(asked: AskedOptions, echo: Echo, before: CallerOptions | null): CallerOptions {
   const own = callerOptionsOf(asked, echo);
@@ -124,6 +135,9 @@ export function echoedFields(body: CreateBody): Omit<Echo, "previousResponseId" 
     toolChoice: body.tool_choice ?? "auto",
     textFormat: echoedFormat(text?.format ?? null),
     background: body.background ?? false,
+    temperature: body.temperature ?? null,
+    topP: body.top_p ?? null,
+    maxOutputTokens: body.max_output_tokens ?? null,
     user: body.user ?? null,
   };
 }

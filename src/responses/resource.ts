@@ -19,6 +19,10 @@ export interface Echo {
   readonly textFormat: object;
   readonly background: boolean;
   readonly user: string | null;
+  /** Null where the agent's or the vendor's counts. */
+  readonly temperature: number | null;
+  readonly topP: number | null;
+  readonly maxOutputTokens: number | null;
   /** The system's messages in the input, which hold for what follows this response too. */
   readonly system: readonly string[];
 }
@@ -32,6 +36,9 @@ const unasked: Echo = {
   textFormat: { type: "text" },
   background: false,
   user: null,
+  temperature: null,
+  topP: null,
+  maxOutputTokens: null,
   system: [],
 };
 
@@ -47,17 +54,14 @@ export function optionsOf({ callerOptions, pauses, place }: StoredResponse): Cal
     .reduce((before, own) => own ?? before);
 }
 
-/** What is the same for every response: an agent's own settings count, and no request changes them. */
+/** What is the same for every response: no request changes it. */
 const settings = {
   truncation: "auto",
   parallel_tool_calls: true,
-  top_p: 1,
   presence_penalty: 0,
   frequency_penalty: 0,
   top_logprobs: 0,
-  temperature: 1,
   reasoning: null,
-  max_output_tokens: null,
   max_tool_calls: null,
   service_tier: "default",
   safety_identifier: null,
@@ -102,6 +106,9 @@ export function showResponse(stored: StoredResponse, output: readonly OutputItem
     tools: echo.tools,
     usage: isUnderWay(status) ? null : usageOf(stored),
     user: echo.user,
+    temperature: echo.temperature ?? 1,
+    top_p: echo.topP ?? 1,
+    max_output_tokens: echo.maxOutputTokens,
     ...settings,
   };
 }

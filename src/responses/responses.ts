@@ -135,7 +135,7 @@ export const ResponseResponse = Component("Response", {
   top_logprobs: example(Type.Integer(), 0),
   temperature: example(Type.Number(), 1),
   reasoning: Type.Null(),
-  max_output_tokens: Type.Null(),
+  max_output_tokens: example(Type.Union([Type.Integer(), Type.Null()]), null),
   max_tool_calls: Type.Null(),
   service_tier: example(Text, "default"),
   safety_identifier: Type.Null(),

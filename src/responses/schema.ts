@@ -1,4 +1,5 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { settingFields } from "../agents/model-settings.ts";
 import { Component, component, example, shownAs } from "../kernel/http/component.ts";
 import { Characters, Closed, Metadata, Nullable, UserId } from "../kernel/http/request-fields.ts";
 import { Id } from "../kernel/ids.ts";
@@ -106,12 +107,12 @@ export const ResponseCreate = Component("ResponseCreate", {
   parallel_tool_calls: Fixed(true),
   truncation: Fixed("auto", "disabled"),
   service_tier: Fixed("auto", "default"),
-  temperature: Fixed(1),
-  top_p: Fixed(1),
+  temperature: Maybe(settingFields.temperature),
+  top_p: Maybe(settingFields.topP),
+  max_output_tokens: Maybe(settingFields.maxOutputTokens),
   presence_penalty: Fixed(0),
   frequency_penalty: Fixed(0),
   top_logprobs: Fixed(0),
-  max_output_tokens: Fixed(),
   max_tool_calls: Fixed(),
   reasoning: Fixed(),
   conversation: Fixed(),

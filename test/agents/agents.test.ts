@@ -57,6 +57,7 @@ describe("POST /v1/agents", () => {
       approvalInTasks: policy,
       fallbackModels: [],
       turnLimits: {},
+      modelSettings: {},
       version: 1,
       status: "active",
       createdAt: expect.stringMatching(/^\d{4}-.*Z$/),

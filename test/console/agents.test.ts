@@ -8,6 +8,7 @@ const version: AgentVersion = {
   ...{ name: "Helper", model: "m", providerId: "prv_1", thinkingLevel: null, instructions: "One\nTwo" },
   ...{ memoryInjectionEnabled: true, tools: ["memory"], mcpConnectionIds: ["mcp_1"], metadata: { a: 1 } },
   ...{ autoCompaction: false, compactionReserveTokens: 1_000, turnLimits: { maxSeconds: 60 } },
+  modelSettings: { temperature: 0.5, stopSequences: ["END"], seed: 7 },
   approvalInChat: { default: "auto", overrides: [{ tool: "bash", mcpConnectionId: null, mode: "deny" }] },
   approvalInTasks: { default: "full", overrides: [] },
   clientTools: [{ name: "locate", description: "d", inputSchema: { type: "object" } }],
@@ -33,12 +34,20 @@ describe("the form of an agent", () => {
   test("sends what is no number as it is written, so that the service says what is wrong with it", () => {
     const body = agentOfForm({ ...newAgent, name: "x", "turnLimits.maxTokens": "many", compactionReserveTokens: "" });
     expect(body).toMatchObject({ turnLimits: { maxTokens: "many" }, compactionReserveTokens: "" });
-    expect(body).toMatchObject({ model: null, providerId: null, tools: [], clientTools: [], metadata: {} });
+    expect(body).toMatchObject({
+      modelSettings: {},
+      model: null,
+      providerId: null,
+      tools: [],
+      clientTools: [],
+      metadata: {},
+    });
   });
 
   test("says at its field what is no JSON", () => {
     for (const [field, path] of [
       ["clientTools", "/clientTools"],
+      ["modelSettings.stopSequences", "/modelSettings/stopSequences"],
       ["approvalInChat.overrides", "/approvalInChat/overrides"],
     ])
       expect(() => agentOfForm({ ...newAgent, [field as string]: "[{" })).toThrow(

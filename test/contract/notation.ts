@@ -1,5 +1,5 @@
 /**
- * A notation for shapes, one word a field: `text int bool object any time day`, an
+ * A notation for shapes, one word a field: `text int number bool object any time day`, an
  * id by its prefix (`ag_`), a choice (`=a,b`), a list (`[text]`), another shape
  * (`#Agent`); `?` behind it for null, behind the field's name for one that may be
  * left out. Objects are closed.
@@ -10,6 +10,7 @@ const words: Readonly<Record<string, object>> = {
   any: {},
   text: { type: "string" },
   int: { type: "integer" },
+  number: { type: "number" },
   bool: { type: "boolean" },
   object: { type: "object" },
   time: { type: "string", pattern: "^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$" },

@@ -72,6 +72,13 @@ export const preparations: Readonly<Record<string, Prepare>> = {
   "/turnLimits/maxModelCalls": (_, maxModelCalls) => ({ body: { turnLimits: { maxModelCalls } } }),
   "/turnLimits/maxTokens": (_, maxTokens) => ({ body: { turnLimits: { maxTokens } } }),
   "/turnLimits/maxSeconds": (_, maxSeconds) => ({ body: { turnLimits: { maxSeconds } } }),
+  "/modelSettings/maxOutputTokens": (_, maxOutputTokens) => ({ body: { modelSettings: { maxOutputTokens } } }),
+  "/modelSettings/seed": (_, seed) => ({ body: { modelSettings: { seed } } }),
+  "/modelSettings/temperature": (_, temperature) => ({ body: { modelSettings: { temperature } } }),
+  "/modelSettings/topP": (_, topP) => ({ body: { modelSettings: { topP } } }),
+  "/modelSettings/stopSequences": (_, value) => ({
+    body: { modelSettings: { stopSequences: (value as unknown[]).map((_one, n) => `stop ${n}`) } },
+  }),
   "/fallbackModels": async (s, value) => {
     const providerId = await s.theProvider();
     return { body: { fallbackModels: (value as unknown[]).map((_, n) => ({ providerId, model: `m${n}` })) } };

@@ -1,5 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
+import {
+  outputTokensMax,
+  seedMax,
+  stopSequenceCharactersMax,
+  stopSequencesMax,
+  temperatureMax,
+} from "../../src/agents/model-settings.ts";
 import { agentsPerTenantMax } from "../../src/agents/schema.ts";
 import { agentsPerKeyMax } from "../../src/apikeys/schema.ts";
 import {
@@ -122,7 +129,10 @@ const constantsByRow: Readonly<Record<string, Readonly<Record<string, number>>>>
   },
   "task of an MCP server": { taskPollMsMax: mcp.taskPollMsMax, taskFailuresMax: mcp.taskFailuresMax },
   "JSON of other servers": { foreignJsonDepthMax },
-  agent: pick("fallbackModelsMax"),
+  agent: {
+    ...pick("fallbackModelsMax"),
+    ...{ temperatureMax, outputTokensMax, stopSequencesMax, stopSequenceCharactersMax, seedMax },
+  },
   "MCP connection": { mcpConnectionsPerTenantMax },
   "tools of an MCP server": {
     toolsMax: mcp.toolsMax,

@@ -88,7 +88,7 @@ let streamed = "";
 for await (const text of stream.toTextStream()) streamed += text;
 await stream.completed;
 results.stream = [streamed, stream.finalOutput];
-results.refused = await said(agent({ modelSettings: { temperature: 0.2 } }), plain).catch(({ status, param }) => [status, param]);
+results.refused = await said(agent({ modelSettings: { temperature: 3 } }), plain).catch(({ status, param }) => [status, param]);
 console.log(JSON.stringify(results));
 `;
   test(

@@ -27,7 +27,7 @@ async function fallBack(isForeign: boolean) {
   const chain = models.map(
     (model, index): OpenModel =>
       async () => {
-        return { model, thinking: {}, roomTokens: null, isForeign: isForeign && index > 0 };
+        return { model, thinking: {}, settings: {}, roomTokens: null, isForeign: isForeign && index > 0 };
       },
   );
   const result = await runModelAlone(models[0] as (typeof models)[number], { messages, chain });

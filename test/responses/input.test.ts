@@ -10,12 +10,9 @@ const picture = { type: "input_image", image_url: "data:image/png;base64,iVBORw0
 
 describe("a field that is not supported is 400 by its name", () => {
   const fields: Record<string, unknown> = {
-    temperature: 0.5,
-    top_p: 0.9,
     presence_penalty: 1,
     frequency_penalty: 1,
     top_logprobs: 3,
-    max_output_tokens: 100,
     max_tool_calls: 1,
     parallel_tool_calls: false,
     reasoning: { effort: "low" },
@@ -77,6 +74,25 @@ describe("a field that is not supported is 400 by its name", () => {
     const said = { temperature: 1, top_p: 1, parallel_tool_calls: true, truncation: "disabled", service_tier: "auto" };
     const none = { max_output_tokens: null, reasoning: null, include: [], instructions: null, tools: null, text: null };
     expect((await ask({ ...said, ...none, metadata: null, user: null, store: null, stream: null })).status).toBe(200);
+  });
+});
+
+describe("settings of the model", () => {
+  test("200 says again what was set, and 1, 1 and null where nothing was", async () => {
+    const set = { temperature: 0.5, top_p: 0.25, max_output_tokens: 100 };
+    expect((await ask(set)).body).toMatchObject(set);
+    expect((await ask({})).body).toMatchObject({ temperature: 1, top_p: 1, max_output_tokens: null });
+  });
+
+  test.each([
+    ["temperature", 2.5],
+    ["temperature", "0.5"],
+    ["top_p", 1.1],
+    ["max_output_tokens", 0],
+    ["max_output_tokens", 1.5],
+  ])("400 validation_failed names %s for %p", async (param, value) => {
+    const { status, body } = await ask({ [param]: value });
+    expect([status, body.error.param]).toEqual([400, param]);
   });
 });
 
@@ -150,7 +166,7 @@ test("what is refused leaves nothing behind", async () => {
   const count = async () =>
     (await h.sql`select (select count(*) from turns) + (select count(*) from sessions) as all`)[0];
   const before = await count();
-  for (const body of [{ temperature: 0 }, { input: [] }, { model: `ag_${"0".repeat(24)}` }]) await ask(body);
+  for (const body of [{ max_tool_calls: 1 }, { input: [] }, { model: `ag_${"0".repeat(24)}` }]) await ask(body);
   expect(await count()).toEqual(before as never);
 });
 

@@ -163,7 +163,7 @@ describe("OpenAI's client", () => {
   });
 
   test("reads an error's fields", async () => {
-    const bad = await failureOf(openai.responses.create({ model: agentId, input: "Hi.", temperature: 0.2 }));
+    const bad = await failureOf(openai.responses.create({ model: agentId, input: "Hi.", temperature: 3 }));
     expect(bad).toBeInstanceOf(OpenAI.BadRequestError);
     expect(bad).toMatchObject({
       status: 400,

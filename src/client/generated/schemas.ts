@@ -24,6 +24,7 @@ export interface Agent {
   approvalInTasks: ApprovalPolicy;
   fallbackModels: Array<{ providerId: string; model: string }>;
   turnLimits: TurnLimits;
+  modelSettings: ModelSettings;
   workspaceId: string | null;
   userId: string;
   avatarUrl: string | null;
@@ -47,6 +48,7 @@ export interface AgentCreate {
   compactionReserveTokens?: number;
   fallbackModels?: Array<{ providerId: string; model: string }>;
   turnLimits?: TurnLimits;
+  modelSettings?: ModelSettingsUpdate | null;
   clientTools?: Array<ClientTool>;
   name: string;
   userId?: string;
@@ -73,6 +75,7 @@ export interface AgentUpdate {
   compactionReserveTokens?: number;
   fallbackModels?: Array<{ providerId: string; model: string }>;
   turnLimits?: TurnLimits;
+  modelSettings?: ModelSettingsUpdate | null;
   clientTools?: Array<ClientTool>;
   name?: string;
   approvalInChat?: ApprovalPolicyUpdate;
@@ -99,6 +102,7 @@ export interface AgentVersion {
   approvalInTasks: ApprovalPolicy;
   fallbackModels: Array<{ providerId: string; model: string }>;
   turnLimits: TurnLimits;
+  modelSettings: ModelSettings;
   createdAt: string;
 }
 
@@ -736,6 +740,22 @@ export interface ModelList {
   data: Array<Model>;
 }
 
+export interface ModelSettings {
+  temperature?: number;
+  topP?: number;
+  maxOutputTokens?: number;
+  stopSequences?: Array<string>;
+  seed?: number;
+}
+
+export interface ModelSettingsUpdate {
+  temperature?: number | null;
+  topP?: number | null;
+  maxOutputTokens?: number | null;
+  stopSequences?: Array<string> | null;
+  seed?: number | null;
+}
+
 export interface PendingMessage {
   turnId: string;
   status: "queued" | "running" | "waiting";
@@ -860,7 +880,7 @@ export interface Response {
   top_logprobs: number;
   temperature: number;
   reasoning: null;
-  max_output_tokens: null;
+  max_output_tokens: number | null;
   max_tool_calls: null;
   service_tier: string;
   safety_identifier: null;
@@ -902,12 +922,12 @@ export interface ResponseCreate {
   parallel_tool_calls?: null | true;
   truncation?: null | "auto" | "disabled";
   service_tier?: null | "auto" | "default";
-  temperature?: null | 1;
-  top_p?: null | 1;
+  temperature?: number | null;
+  top_p?: number | null;
+  max_output_tokens?: number | null;
   presence_penalty?: null | 0;
   frequency_penalty?: null | 0;
   top_logprobs?: null | 0;
-  max_output_tokens?: null;
   max_tool_calls?: null;
   reasoning?: null;
   conversation?: null;

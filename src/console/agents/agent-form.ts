@@ -22,6 +22,11 @@ export interface AgentForm {
   readonly "turnLimits.maxModelCalls": string;
   readonly "turnLimits.maxTokens": string;
   readonly "turnLimits.maxSeconds": string;
+  readonly "modelSettings.temperature": string;
+  readonly "modelSettings.topP": string;
+  readonly "modelSettings.maxOutputTokens": string;
+  readonly "modelSettings.stopSequences": string;
+  readonly "modelSettings.seed": string;
   readonly fallbackModels: string;
   readonly clientTools: string;
   readonly metadata: string;
@@ -36,6 +41,8 @@ export const newAgent: AgentForm = {
   ...{ "approvalInChat.default": "full", "approvalInChat.overrides": "" },
   ...{ "approvalInTasks.default": "full", "approvalInTasks.overrides": "" },
   ...{ "turnLimits.maxModelCalls": "", "turnLimits.maxTokens": "", "turnLimits.maxSeconds": "" },
+  ...{ "modelSettings.temperature": "", "modelSettings.topP": "", "modelSettings.maxOutputTokens": "" },
+  ...{ "modelSettings.stopSequences": "", "modelSettings.seed": "" },
   ...{ fallbackModels: "", clientTools: "", metadata: "", autoCompaction: true, compactionReserveTokens: "16384" },
 };
 
@@ -49,7 +56,7 @@ const toolGroups = ["workspace", "write_todos", "memory"] as const;
 
 /** Returns the form of an agent, or of one of its versions. */
 export function formOfAgent(agent: Agent | AgentVersion): AgentForm {
-  const { approvalInChat, approvalInTasks, turnLimits } = agent;
+  const { approvalInChat, approvalInTasks, turnLimits, modelSettings } = agent;
   const number = (value: number | undefined) => (value === undefined ? "" : String(value));
   return {
     name: agent.name,
@@ -69,6 +76,11 @@ export function formOfAgent(agent: Agent | AgentVersion): AgentForm {
     "turnLimits.maxModelCalls": number(turnLimits.maxModelCalls),
     "turnLimits.maxTokens": number(turnLimits.maxTokens),
     "turnLimits.maxSeconds": number(turnLimits.maxSeconds),
+    "modelSettings.temperature": number(modelSettings.temperature),
+    "modelSettings.topP": number(modelSettings.topP),
+    "modelSettings.maxOutputTokens": number(modelSettings.maxOutputTokens),
+    "modelSettings.stopSequences": jsonText(modelSettings.stopSequences ?? []),
+    "modelSettings.seed": number(modelSettings.seed),
     fallbackModels: jsonText(agent.fallbackModels),
     clientTools: jsonText(agent.clientTools),
     metadata: jsonText(agent.metadata),
@@ -91,6 +103,9 @@ export function agentOfForm(form: AgentForm): AgentUpdate & { readonly name: str
   const number = (text: string) => (/^-?[\d.]+$/.test(text.trim()) ? Number(text) : (text as unknown as number));
   const limit = (name: "maxModelCalls" | "maxTokens" | "maxSeconds") =>
     form[`turnLimits.${name}`].trim() === "" ? {} : { [name]: number(form[`turnLimits.${name}`]) };
+  const setting = (name: "temperature" | "topP" | "maxOutputTokens" | "seed") =>
+    form[`modelSettings.${name}`].trim() === "" ? {} : { [name]: number(form[`modelSettings.${name}`]) };
+  const stopSequences = readJsonText<string[]>("modelSettings/stopSequences", form["modelSettings.stopSequences"], []);
   return {
     name: form.name,
     instructions: form.instructions,
@@ -103,6 +118,10 @@ export function agentOfForm(form: AgentForm): AgentUpdate & { readonly name: str
     approvalInChat: policy("approvalInChat"),
     approvalInTasks: policy("approvalInTasks"),
     turnLimits: { ...limit("maxModelCalls"), ...limit("maxTokens"), ...limit("maxSeconds") },
+    modelSettings: {
+      ...{ ...setting("temperature"), ...setting("topP"), ...setting("maxOutputTokens"), ...setting("seed") },
+      ...(stopSequences.length === 0 ? {} : { stopSequences }),
+    },
     fallbackModels: readJsonText("fallbackModels", form.fallbackModels, []),
     clientTools: readJsonText("clientTools", form.clientTools, []),
     metadata: readJsonText("metadata", form.metadata, {}),

@@ -45,6 +45,10 @@ export function AgentSettings({ form }: { readonly form: FormState<AgentForm> })
         <SelectField form={form} name="approvalInTasks.default" label="In tasks" options={modes} />
       </fieldset>
       <details className="more-fields">
+        <summary>Model settings</summary>
+        <ModelSettingsFields form={form} />
+      </details>
+      <details className="more-fields">
         <summary>More settings</summary>
         <MoreFields form={form} />
       </details>
@@ -63,6 +67,35 @@ function ProviderField({ form }: { readonly form: FormState<AgentForm> }) {
     ) : undefined;
   const options = [["", "None"] as const, ...known.map(({ id, name }) => [id, name] as const)];
   return <SelectField form={form} name="providerId" label="Provider" options={options} hint={hint} />;
+}
+
+/** What is empty is the vendor's own default; a model that is known not to take a setting is named when the agent is saved. */
+function ModelSettingsFields({ form }: { readonly form: FormState<AgentForm> }) {
+  return (
+    <>
+      <TextField
+        form={form}
+        name="modelSettings.temperature"
+        label="Temperature"
+        hint="0 to 2; empty: the model's own."
+      />
+      <TextField form={form} name="modelSettings.topP" label="Top p" hint="0 to 1; empty: the model's own." />
+      <TextField
+        form={form}
+        name="modelSettings.maxOutputTokens"
+        label="Output tokens of a model call"
+        hint="Empty: as many as the model gives."
+      />
+      <TextAreaField
+        form={form}
+        name="modelSettings.stopSequences"
+        label="Stop sequences"
+        hint='JSON: ["END"]. The answer ends before one of these.'
+        code
+      />
+      <TextField form={form} name="modelSettings.seed" label="Seed" hint="A whole number; empty: none." />
+    </>
+  );
 }
 
 function MoreFields({ form }: { readonly form: FormState<AgentForm> }) {

@@ -11,6 +11,7 @@ import type { ClaimedTurn } from "../state/claimed-turn.ts";
 import type { ClaimUsage } from "./claim-usage.ts";
 import type { PreparedTurn } from "./prepare.ts";
 import type { StepLog } from "./step-log.ts";
+import { reservedTokens, turnSettings } from "./turn-settings.ts";
 
 /** What is told which model makes the next calls. */
 interface Told {
@@ -29,8 +30,8 @@ export function chainOf(ctx: Ctx, turn: ClaimedTurn, prepared: PreparedTurn, tol
   if (config.fallbackModels.length === 0) return [];
   const openOwn: OpenModel = async (failure) => {
     tell(told, own, prepared.model, { failure, isOwn: true });
-    const thinking = thinkingSettings(own.providerType, config.thinkingLevel);
-    return { model: prepared.languageModel, thinking, roomTokens: null, isForeign: false };
+    const { languageModel: model, thinking, settings } = prepared;
+    return { model, thinking, settings, roomTokens: null, isForeign: false };
   };
   const fallbacks = config.fallbackModels.map(
     (fallback): OpenModel =>
@@ -46,6 +47,7 @@ export function chainOf(ctx: Ctx, turn: ClaimedTurn, prepared: PreparedTurn, tol
         return {
           model: languageModel(ctx, provider, model),
           thinking: thinkingOf(provider, model, config.thinkingLevel),
+          settings: turnSettings(provider, model, config, turn),
           roomTokens: roomOf(turn, model, prepared),
           isForeign: provider.id !== own.id,
         };
@@ -86,5 +88,5 @@ function thinkingOf({ providerType }: ModelProvider, model: string, level: strin
 function roomOf(turn: ClaimedTurn, model: string, { config, model: own, fixedTokens }: PreparedTurn): number | null {
   const isFitted = config.autoCompaction && turn.sessionId !== null;
   if (!isFitted || contextWindowOf(model) >= contextWindowOf(own)) return null;
-  return Math.max(0, contextWindowOf(model) - config.compactionReserveTokens - fixedTokens);
+  return Math.max(0, contextWindowOf(model) - reservedTokens(model, config, turn) - fixedTokens);
 }

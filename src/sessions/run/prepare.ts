@@ -6,7 +6,9 @@ import type { Ctx } from "../../kernel/context.ts";
 import { defaultMessage, type ErrorCause } from "../../kernel/errors.ts";
 import { withDecisions } from "../../messages/tool-calls.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
+import { type ThinkingSettings, thinkingSettings } from "../../model/thinking.ts";
 import { languageModel, type ModelProvider, openProvider } from "../../providers/client.ts";
+import type { ModelSettings } from "../../providers/model-settings.ts";
 import type { Progress } from "../end/progress.ts";
 import type { ClaimedTurn } from "../state/claimed-turn.ts";
 import { claimKeyOf } from "../state/claimed-turn.ts";
@@ -18,6 +20,7 @@ import { claimedWrite } from "./claimed-write.ts";
 import { type Compacted, type CompactionRequest, compact, earlierText, tokensOf } from "./compact.ts";
 import { type Equipment, equip } from "./equip.ts";
 import { type GoingOn, goOnFrom } from "./go-on.ts";
+import { reservedTokens, turnSettings } from "./turn-settings.ts";
 
 /** Everything that a claim runs on. */
 export interface PreparedTurn {
@@ -25,6 +28,8 @@ export interface PreparedTurn {
   readonly provider: ModelProvider;
   readonly model: string;
   readonly languageModel: LanguageModel;
+  readonly thinking: ThinkingSettings;
+  readonly settings: ModelSettings;
   /** What system text and tools take of a model's window. */
   readonly fixedTokens: number;
   /** The system text. */
@@ -101,6 +106,8 @@ export async function prepareTurn(
   return {
     ...runnable,
     languageModel: model,
+    thinking: thinkingSettings(runnable.provider.providerType, runnable.config.thinkingLevel),
+    settings: turnSettings(runnable.provider, runnable.model, runnable.config, turn),
     fixedTokens,
     instructions: [equipment.instructions, compacted.earlier].filter((text) => text !== "").join("\n\n"),
     messages: compacted.messages,
@@ -133,7 +140,7 @@ async function compactIfAsked(
     sessionId: turn.sessionId,
     claim: claimKeyOf(turn),
     modelId,
-    reserveTokens: config.compactionReserveTokens,
+    reserveTokens: reservedTokens(modelId, config, turn),
   });
 }
 

@@ -7,7 +7,6 @@ import { inSpan } from "../../kernel/telemetry/trace.ts";
 import { noteDoing, workFor } from "../../kernel/telemetry/work.ts";
 import { OpenEnds } from "../../messages/close-parts.ts";
 import { type ReachedAnswer, runModel } from "../../model/run-model.ts";
-import { thinkingSettings } from "../../model/thinking.ts";
 import { streamClosing } from "../end/close-stream.ts";
 import { commitOutcome } from "../end/commit.ts";
 import { outcomeOf } from "../end/outcome.ts";
@@ -153,7 +152,8 @@ async function runToEnding(ctx: Ctx, running: RunningTurn, told: ToldClaim): Pro
       messages: prepared.messages,
       extended: prepared.extended,
       reached,
-      thinking: thinkingSettings(prepared.provider.providerType, prepared.config.thinkingLevel),
+      thinking: prepared.thinking,
+      settings: prepared.settings,
       chain: chainOf(ctx, turn, prepared, { usage, steps }),
       messageId: turn.assistantMessageId,
       signal: stop.signal,

@@ -1,5 +1,6 @@
 import type { ClientTool } from "../../agents/client-tools.ts";
 import type { ToolChoice } from "../../model/model-call-request.ts";
+import type { ModelSettings } from "../../providers/model-settings.ts";
 
 /** What the request for a turn adds to its agent, for this turn alone. */
 export interface CallerOptions {
@@ -8,6 +9,8 @@ export interface CallerOptions {
   /** Client tools beside the agent's own; they replace one of the same name. */
   readonly tools: readonly ClientTool[];
   readonly toolChoice: ToolChoice;
+  /** In place of the agent's; none in options from before there were any. */
+  readonly settings?: ModelSettings;
   /** What whoever asked wants to be told again with the turn. Nothing else reads it. */
   readonly echo: Readonly<Record<string, unknown>>;
 }
