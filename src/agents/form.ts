@@ -16,6 +16,7 @@ const agentFieldsOfB = [
   "fallbackModels",
   "turnLimits",
   "modelSettings",
+  "promptCaching",
   "clientTools",
 ];
 

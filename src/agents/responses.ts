@@ -16,7 +16,7 @@ import { approvalModes } from "../tools/policy.ts";
 import { SandboxId } from "../workspaces/sandbox-id.ts";
 import { ClientTools } from "./client-tools.ts";
 import { ModelSettingsShown } from "./model-settings.ts";
-import { TurnLimitsField } from "./schema.ts";
+import { promptCachings, TurnLimitsField } from "./schema.ts";
 import { toolGroups } from "./tool-groups.ts";
 
 /** What operations on agents respond with, for the OpenAPI document. */
@@ -52,6 +52,7 @@ const configInB = {
   fallbackModels: Type.Array(Closed({ providerId: Id("provider"), model: example(Text, "gpt-5-nano") })),
   turnLimits: TurnLimitsField,
   modelSettings: ModelSettingsShown,
+  promptCaching: OneOf(...promptCachings),
 };
 const configInA = {
   ...config,

@@ -96,7 +96,13 @@ export interface AgentConfig {
   readonly turnLimits: TurnLimits;
   /** None in a version from before there were any. */
   readonly modelSettings?: ModelSettings;
+  /** `auto` in a version from before there was a choice. */
+  readonly promptCaching?: PromptCaching;
 }
+
+/** Whether the caches of vendors are used. */
+export const promptCachings = ["auto", "off"] as const;
+export type PromptCaching = (typeof promptCachings)[number];
 
 const runsWithoutAsking: ApprovalPolicy = { default: "full", overrides: [] };
 
@@ -119,6 +125,7 @@ export const configDefaults: Omit<AgentConfig, "name"> = {
   fallbackModels: [],
   turnLimits: {},
   modelSettings: {},
+  promptCaching: "auto",
 };
 
 const optional = {
@@ -156,6 +163,7 @@ const optionalInB = {
   fallbackModels: Type.Optional(Type.Array(Fallback, { maxItems: fallbackModelsMax })),
   turnLimits: Type.Optional(TurnLimitsField),
   modelSettings: Type.Optional(Nullable(ModelSettingsUpdate)),
+  promptCaching: Type.Optional(OneOf(...promptCachings)),
   clientTools: Type.Optional(ClientTools),
 };
 

@@ -42,6 +42,7 @@ export function showConfig(config: AgentConfig) {
     fallbackModels: config.fallbackModels,
     turnLimits: config.turnLimits,
     modelSettings: config.modelSettings ?? {},
+    promptCaching: config.promptCaching ?? "auto",
     skills: config.skills,
   };
 }

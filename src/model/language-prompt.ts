@@ -3,7 +3,8 @@ import { convertToLanguageModelPrompt } from "ai/internal";
 import { GiveWay } from "../kernel/async/give-way.ts";
 
 type SdkRequest = Parameters<typeof convertToLanguageModelPrompt>[0];
-type LanguagePrompt = Awaited<ReturnType<typeof convertToLanguageModelPrompt>>;
+/** A prompt as a vendor's client is given it. */
+export type LanguagePrompt = Awaited<ReturnType<typeof convertToLanguageModelPrompt>>;
 
 interface PromptRequest extends Omit<SdkRequest, "prompt"> {
   /** The system text; none where it is empty. */

@@ -2,6 +2,7 @@ import type { LanguageModel, ModelMessage, streamText, ToolSet } from "ai";
 import type { ModelSettings } from "../providers/model-settings.ts";
 import type { ModelMeter } from "./call-meter.ts";
 import type { CallValues } from "./call-values.ts";
+import type { PromptCache } from "./prompt-cache.ts";
 import type { ResponseFormat } from "./response-format.ts";
 import type { Refusals } from "./sending/refusals.ts";
 import type { ModelSpans } from "./spans.ts";
@@ -27,6 +28,8 @@ export interface ModelCallRequest {
   readonly thinking: ThinkingSettings;
   /** None: the vendor's defaults. */
   readonly settings?: ModelSettings;
+  /** Null, or not given: nothing is done for the caches of vendors. */
+  readonly cache?: PromptCache | null;
   readonly download: DownloadFiles;
   readonly signal: AbortSignal;
   readonly spans: ModelSpans;

@@ -3,10 +3,12 @@ import { prepareRetries } from "ai/internal";
 import { isBlank } from "../messages/blank.ts";
 import type { ModelSettings } from "../providers/model-settings.ts";
 import type { CallMeter } from "./call-meter.ts";
+import { withDenials } from "./denied-calls.ts";
 import { haveFiles, haveOwnFiles, withoutFiles, withTakenFiles } from "./files-taken.ts";
 import { languagePrompt } from "./language-prompt.ts";
 import type { ModelCallRequest, ToolChoice } from "./model-call-request.ts";
 import type { Model, ModelPart } from "./model-part.ts";
+import { cacheKeyOptions, withMarks } from "./prompt-cache.ts";
 import { formatSettings } from "./response-format.ts";
 import { fitMessages } from "./sending/fit-prompt.ts";
 import { type FitTool, type FitTools, fitTools, type ToolDefinition } from "./sending/fit-tools.ts";
@@ -113,10 +115,10 @@ class Asked {
 
   async send(way: Way, meter: CallMeter): Promise<Answer> {
     const model = this.#model;
-    const { instructions, download, signal, spans, toolChoice = "auto" } = this.#request;
+    const { instructions, download, signal, spans, cache = null, toolChoice = "auto" } = this.#request;
     const messages = await this.#messages(way);
     this.#hasThoughts = messages.some(hasThoughts);
-    const prompt = await languagePrompt({
+    const made = await languagePrompt({
       instructions: isBlank(instructions) ? "" : instructions,
       messages,
       supportedUrls: await model.supportedUrls,
@@ -126,16 +128,18 @@ class Asked {
     });
     const offered = this.#offered(way);
     const stubs = offered.length === 0 && this.#rules.callsNeedTools ? stubsOf(messages) : [];
-    const tools = offered.length === 0 ? stubs : offered.map(({ definition }) => definition);
+    const definitions = offered.length === 0 ? stubs : offered.map(({ definition }) => definition);
+    const whole = { prompt: made, tools: definitions };
+    const { prompt, tools } = cache === null ? whole : withMarks(whole, this.#rules, cache);
     spans.start(model, prompt);
-    const settings = settingsOf(this.#request);
+    const settings = settingsOf(model, this.#request);
     meter.begin({ prompt, tools: tools.length === 0 ? undefined : tools, format: settings.responseFormat });
     try {
       const answer = await model.doStream({
         prompt,
         abortSignal: signal,
         toolChoice: stubs.length > 0 ? { type: "none" } : choiceFor(toolChoice, offered),
-        ...(tools.length === 0 ? {} : { tools }),
+        ...(tools.length === 0 ? {} : { tools: [...tools] }),
         ...settings,
       });
       noteTaken(model, offered);
@@ -229,7 +233,9 @@ class Asked {
   }
 
   async #messages({ files, thoughts }: Way): Promise<ModelMessage[]> {
-    const taken = withTakenFiles(this.#request.messages, this.#model, files !== "all");
+    const { messages, cache } = this.#request;
+    const told = cache == null ? messages : messages.map(withDenials);
+    const taken = withTakenFiles(told, this.#model, files !== "all");
     return fitMessages(files === "none" ? withoutFiles(taken) : taken, {
       rules: this.#rules,
       names: this.#tools.names,
@@ -279,12 +285,12 @@ type CallSettings = ThinkingSettings &
   Partial<Pick<ReturnType<typeof formatSettings>, "responseFormat">>;
 
 /** Returns the settings of a call that are not its prompt. */
-function settingsOf({ thinking, format, settings = {} }: ModelCallRequest): CallSettings {
+function settingsOf(model: Model, { thinking, format, cache = null, settings = {} }: ModelCallRequest): CallSettings {
   const { stopSequences, ...rest } = settings;
   const asked = format === null ? null : formatSettings(format);
   const named = { ...thinking.providerOptions } as Record<string, object>;
-  for (const [provider, options] of Object.entries(asked?.providerOptions ?? {}))
-    named[provider] = { ...named[provider], ...options };
+  const more = [asked?.providerOptions ?? {}, cache === null ? {} : cacheKeyOptions(model.provider, cache)];
+  for (const [provider, options] of more.flatMap(Object.entries)) named[provider] = { ...named[provider], ...options };
   return {
     ...rest,
     ...(stopSequences === undefined ? {} : { stopSequences: [...stopSequences] }),

@@ -4,6 +4,7 @@ import { asResultFile, base64Of } from "../messages/result-files.ts";
 import { isToolCall } from "../messages/tool-calls.ts";
 import type { UiMessage } from "../messages/ui-message.ts";
 import { FiledResult, filedOutput } from "../tools/filed-result.ts";
+import { withPolicyReason } from "./denied-calls.ts";
 
 /**
  * Returns a transcript as messages for the model. Tool calls without a result are left
@@ -46,8 +47,12 @@ function pieceEnd(messages: readonly UiMessage[], from: number): number {
 async function mixedMessages(messages: readonly UiMessage[]): Promise<ModelMessage[]> {
   // Of no prototype: a tool may be called `__proto__`.
   const tools: ToolSet = Object.create(null) as ToolSet;
-  const filed = messages.map((message) => withFiledResults(message, tools)) as unknown as UIMessage[];
+  const filed = messages.map((message) => withFiledResults(withReasons(message), tools)) as unknown as UIMessage[];
   return convertToModelMessages(filed, { ignoreIncompleteToolCalls: true, tools });
+}
+
+function withReasons(message: UiMessage): UiMessage {
+  return message.role === "assistant" ? { ...message, parts: message.parts.map(withPolicyReason) } : message;
 }
 
 /**

@@ -14,10 +14,12 @@ import { Assembly } from "./assembly.ts";
 import type { ModelMeter } from "./call-meter.ts";
 import { CallValues } from "./call-values.ts";
 import { PartCleaner } from "./clean.ts";
+import { deniedByPolicy } from "./denied-calls.ts";
 import { describeModelError } from "./describe-error.ts";
 import type { DownloadFiles, ToolChoice } from "./model-call-request.ts";
 import { ModelChain, type OpenModel } from "./model-chain.ts";
 import { modelMessages } from "./prompt.ts";
+import type { PromptCache } from "./prompt-cache.ts";
 import { finalText, type ResponseFormat } from "./response-format.ts";
 import type { UnofferedTool } from "./sending/fit-tools.ts";
 import { Refusals } from "./sending/refusals.ts";
@@ -41,6 +43,8 @@ export interface ModelRequest {
   readonly thinking: ThinkingSettings;
   /** None: the vendor's defaults. */
   readonly settings?: ModelSettings;
+  /** Null, or not given: nothing is done for the caches of vendors. */
+  readonly cache?: PromptCache | null;
   /** `model` and those that are called where it fails before it gave anything, in this order; none where there is no other. */
   readonly chain: readonly OpenModel[];
   /** The id of the answer. */
@@ -129,6 +133,7 @@ export async function runModel(
       approvalOf: (toolName) => approvalOf(request, toolName),
       thinking: request.thinking,
       settings: request.settings ?? {},
+      cache: request.cache ?? null,
       chain: new ModelChain(request.chain),
       download: request.download,
       signal: request.signal,
@@ -280,8 +285,7 @@ function approvalOf({ tools, policy, canAsk }: ModelRequest, toolName: string) {
   if (tool === undefined) return undefined;
   const decision = decideCall(policy, tool);
   if (decision === "run") return undefined;
-  if (decision === "deny")
-    return { type: "denied", reason: "The agent's approval policy does not allow this tool." } as const;
+  if (decision === "deny") return { type: "denied", reason: deniedByPolicy } as const;
   if (canAsk) return { type: "user-approval" } as const;
   return { type: "denied", reason: "This call needs a person's approval, and nobody can be asked here." } as const;
 }

@@ -58,6 +58,7 @@ describe("POST /v1/agents", () => {
       fallbackModels: [],
       turnLimits: {},
       modelSettings: {},
+      promptCaching: "auto",
       version: 1,
       status: "active",
       createdAt: expect.stringMatching(/^\d{4}-.*Z$/),

@@ -65,7 +65,7 @@ describe("modelSettings of an agent", () => {
     ["/modelSettings/stopSequences/0", { stopSequences: [""] }],
     ["/modelSettings/seed", { seed: 0.5 }],
     ["/modelSettings/topK", { topK: 1 }],
-  ])("400 validation_failed names %s", async (path, modelSettings) => {
+  ])("400 validation_failed: %s", async (path, modelSettings) => {
     expect(issuesOf(await create({ modelSettings }))).toEqual([400, [expect.objectContaining({ path })]]);
   });
 });
@@ -80,7 +80,7 @@ describe("what a model is known not to take is refused when the agent is saved",
     return id;
   };
 
-  test("400 by its own model, when the settings or the thinking level change, and no more than what is changed", async () => {
+  test("400 validation_failed: by its own model, when the settings or the thinking level change, and no more than what is changed", async () => {
     const id = await agentOf(claude);
     expect(issuesOf(await put(id, { modelSettings: { seed: 1 } }))).toEqual([400, [seed]]);
     expect((await put(id, { modelSettings: { temperature: 0.5 } })).status).toBe(200);
@@ -90,7 +90,7 @@ describe("what a model is known not to take is refused when the agent is saved",
     expect((await put(old, { name: `n-${old}` })).status).toBe(200);
   });
 
-  test("400 by a fallback model, and when the model changes", async () => {
+  test("400 validation_failed: by a fallback model, and when the model changes", async () => {
     const id = await agentOf({ fallbackModels: [claude] });
     const refused = await put(id, { modelSettings: all });
     const of = " (of the fallback model 0)";

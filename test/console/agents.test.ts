@@ -8,6 +8,7 @@ const version: AgentVersion = {
   ...{ name: "Helper", model: "m", providerId: "prv_1", thinkingLevel: null, instructions: "One\nTwo" },
   ...{ memoryInjectionEnabled: true, tools: ["memory"], mcpConnectionIds: ["mcp_1"], metadata: { a: 1 } },
   ...{ autoCompaction: false, compactionReserveTokens: 1_000, turnLimits: { maxSeconds: 60 } },
+  promptCaching: "off",
   modelSettings: { temperature: 0.5, stopSequences: ["END"], seed: 7 },
   approvalInChat: { default: "auto", overrides: [{ tool: "bash", mcpConnectionId: null, mode: "deny" }] },
   approvalInTasks: { default: "full", overrides: [] },

@@ -51,6 +51,11 @@ export const turnShapes: Readonly<Record<string, Fields>> = {
     ...{ providerId: "prv_", model: "text", status: "int?", at: "time" },
     ...{ "code?": "text?", "message?": "text", "requestId?": "text?" },
   },
+  ModelSettings: {
+    ...{ "temperature?": "number", "topP?": "number", "maxOutputTokens?": "int", "stopSequences?": "[text]" },
+    "seed?": "int",
+  },
+  TurnLimits: { "maxModelCalls?": "int", "maxTokens?": "int", "maxSeconds?": "int" },
   TurnInput: { "message?": "object", "messages?": "[object]" },
   ToolLeftOut: { tool: "text", reason: "text" },
   TurnStep: {

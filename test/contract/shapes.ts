@@ -36,7 +36,7 @@ const agentInB = {
   approvalInTasks: "#Policy",
   fallbackModels: "[#FallbackModel]",
   turnLimits: "#TurnLimits",
-  modelSettings: "#ModelSettings",
+  ...{ modelSettings: "#ModelSettings", promptCaching: "=auto,off" },
 } as const;
 const agentInA = { skills: "[skill_]", tools: "[=file_operation_sandbox,write_todos,memory]" } as const;
 const versionInBoth = {
@@ -130,11 +130,6 @@ const shapes: Readonly<Record<string, Fields>> = {
   Policy: { default: "=full,auto,manual", overrides: "[#Override]" },
   FallbackModel: { providerId: "prv_", model: "text" },
   ClientTool: { name: "text", description: "text", inputSchema: "object" },
-  ModelSettings: {
-    ...{ "temperature?": "number", "topP?": "number", "maxOutputTokens?": "int", "stopSequences?": "[text]" },
-    "seed?": "int",
-  },
-  TurnLimits: { "maxModelCalls?": "int", "maxTokens?": "int", "maxSeconds?": "int" },
   Override: { tool: "text", mcpConnectionId: "mcp_?", mode: "=full,auto,manual,deny" },
   McpAttachment: { mcpConnectionId: "mcp_", forwardUserId: "bool", forwardedMetadataKeys: "[text]", ...made },
   McpAttachmentList: { mcpAttachments: "[#McpAttachment]" },

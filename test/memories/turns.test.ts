@@ -11,7 +11,7 @@ const { h, t, agentId, freshAgent, save } = await useMemories();
 const missingMemory = `mem_${"0".repeat(24)}`;
 
 describe("injected memories", () => {
-  test("the tenant-level ones and the session user's, most recently accessed first, untouched", async () => {
+  test("the tenant-level ones and the session user's, the oldest first, untouched", async () => {
     const agent = await freshAgent();
     expect(await injectedMemories(h.sql, t.id, agent, "ada")).toBe("");
     const general = await save("The office is in Kiel.", "", agent);
@@ -19,7 +19,7 @@ describe("injected memories", () => {
     await save("Bob drinks rum.", "bob", agent);
     const text = await injectedMemories(h.sql, t.id, agent, "ada");
     expect(text).toContain("Ada drinks tea.");
-    expect(text.indexOf("Ada drinks tea.")).toBeLessThan(text.indexOf("The office is in Kiel."));
+    expect(text.indexOf("Ada drinks tea.")).toBeGreaterThan(text.indexOf("The office is in Kiel."));
     expect(text).not.toContain("Bob");
     expect(await injectedMemories(h.sql, t.id, agent, "")).not.toContain("drinks");
     expect(await injectedMemories(h.sql, (await h.tenant()).id, agent, "ada")).toBe("");

@@ -90,7 +90,7 @@ describe("settings of the model", () => {
     ["top_p", 1.1],
     ["max_output_tokens", 0],
     ["max_output_tokens", 1.5],
-  ])("400 validation_failed names %s for %p", async (param, value) => {
+  ])("400 validation_failed: %s of %p", async (param, value) => {
     const { status, body } = await ask({ [param]: value });
     expect([status, body.error.param]).toEqual([400, param]);
   });

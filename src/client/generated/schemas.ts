@@ -25,6 +25,7 @@ export interface Agent {
   fallbackModels: Array<{ providerId: string; model: string }>;
   turnLimits: TurnLimits;
   modelSettings: ModelSettings;
+  promptCaching: "auto" | "off";
   workspaceId: string | null;
   userId: string;
   avatarUrl: string | null;
@@ -49,6 +50,7 @@ export interface AgentCreate {
   fallbackModels?: Array<{ providerId: string; model: string }>;
   turnLimits?: TurnLimits;
   modelSettings?: ModelSettingsUpdate | null;
+  promptCaching?: "auto" | "off";
   clientTools?: Array<ClientTool>;
   name: string;
   userId?: string;
@@ -76,6 +78,7 @@ export interface AgentUpdate {
   fallbackModels?: Array<{ providerId: string; model: string }>;
   turnLimits?: TurnLimits;
   modelSettings?: ModelSettingsUpdate | null;
+  promptCaching?: "auto" | "off";
   clientTools?: Array<ClientTool>;
   name?: string;
   approvalInChat?: ApprovalPolicyUpdate;
@@ -103,6 +106,7 @@ export interface AgentVersion {
   fallbackModels: Array<{ providerId: string; model: string }>;
   turnLimits: TurnLimits;
   modelSettings: ModelSettings;
+  promptCaching: "auto" | "off";
   createdAt: string;
 }
 

@@ -27,6 +27,7 @@ export interface AgentForm {
   readonly "modelSettings.maxOutputTokens": string;
   readonly "modelSettings.stopSequences": string;
   readonly "modelSettings.seed": string;
+  readonly promptCaching: string;
   readonly fallbackModels: string;
   readonly clientTools: string;
   readonly metadata: string;
@@ -42,7 +43,7 @@ export const newAgent: AgentForm = {
   ...{ "approvalInTasks.default": "full", "approvalInTasks.overrides": "" },
   ...{ "turnLimits.maxModelCalls": "", "turnLimits.maxTokens": "", "turnLimits.maxSeconds": "" },
   ...{ "modelSettings.temperature": "", "modelSettings.topP": "", "modelSettings.maxOutputTokens": "" },
-  ...{ "modelSettings.stopSequences": "", "modelSettings.seed": "" },
+  ...{ "modelSettings.stopSequences": "", "modelSettings.seed": "", promptCaching: "auto" },
   ...{ fallbackModels: "", clientTools: "", metadata: "", autoCompaction: true, compactionReserveTokens: "16384" },
 };
 
@@ -81,6 +82,7 @@ export function formOfAgent(agent: Agent | AgentVersion): AgentForm {
     "modelSettings.maxOutputTokens": number(modelSettings.maxOutputTokens),
     "modelSettings.stopSequences": jsonText(modelSettings.stopSequences ?? []),
     "modelSettings.seed": number(modelSettings.seed),
+    promptCaching: agent.promptCaching,
     fallbackModels: jsonText(agent.fallbackModels),
     clientTools: jsonText(agent.clientTools),
     metadata: jsonText(agent.metadata),
@@ -122,6 +124,7 @@ export function agentOfForm(form: AgentForm): AgentUpdate & { readonly name: str
       ...{ ...setting("temperature"), ...setting("topP"), ...setting("maxOutputTokens"), ...setting("seed") },
       ...(stopSequences.length === 0 ? {} : { stopSequences }),
     },
+    promptCaching: form.promptCaching as NonNullable<AgentUpdate["promptCaching"]>,
     fallbackModels: readJsonText("fallbackModels", form.fallbackModels, []),
     clientTools: readJsonText("clientTools", form.clientTools, []),
     metadata: readJsonText("metadata", form.metadata, {}),

@@ -12,6 +12,11 @@ const modes = [
   ["manual", "manual: asks before every tool"],
 ] as const;
 
+const cachings = [
+  ["auto", "auto: marks what a vendor may cache"],
+  ["off", "off: sends no marks"],
+] as const;
+
 /** The fields of an agent. What is used rarely is folded. */
 export function AgentSettings({ form }: { readonly form: FormState<AgentForm> }) {
   return (
@@ -93,6 +98,7 @@ function ModelSettingsFields({ form }: { readonly form: FormState<AgentForm> }) 
         hint='JSON: ["END"]. The answer ends before one of these.'
         code
       />
+      <SelectField form={form} name="promptCaching" label="Prompt caching" options={cachings} />
       <TextField form={form} name="modelSettings.seed" label="Seed" hint="A whole number; empty: none." />
     </>
   );

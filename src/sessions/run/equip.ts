@@ -14,8 +14,10 @@ import type { CallerOptions } from "../state/caller-options.ts";
 
 /** What a turn's model is given beside the transcript. */
 export interface Equipment {
-  /** The system text: the agent's instructions, and what its memories and skills add. */
+  /** The system text: the agent's instructions, and what its skills and memories add. */
   readonly instructions: string;
+  /** What the system text begins with in every turn: all of it but the memories. */
+  readonly fixed: string;
   readonly tools: readonly TurnTool[];
 }
 
@@ -48,9 +50,14 @@ export async function equip(
     ...clientTools.map(clientTool),
     ...remote,
   ];
-  const texts = [config.instructions, options?.instructions ?? "", skills.instructions, memories];
-  // A vendor refuses a blank text.
-  return { instructions: texts.filter((text) => !isBlank(text)).join("\n\n"), tools };
+  // What may change from turn to turn comes last: vendors cache a prompt by how it begins.
+  const fixed = joined(config.instructions, options?.instructions ?? "", skills.instructions);
+  return { instructions: joined(fixed, memories), fixed, tools };
+}
+
+/** Returns texts as one, without blank ones, which a vendor refuses. */
+function joined(...texts: readonly string[]): string {
+  return texts.filter((text) => !isBlank(text)).join("\n\n");
 }
 
 async function memoriesOf({ ctx, tenantId, agentId, userId }: ToolScope, config: AgentConfig): Promise<string> {

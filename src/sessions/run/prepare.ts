@@ -6,6 +6,7 @@ import type { Ctx } from "../../kernel/context.ts";
 import { defaultMessage, type ErrorCause } from "../../kernel/errors.ts";
 import { withDecisions } from "../../messages/tool-calls.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
+import type { PromptCache } from "../../model/prompt-cache.ts";
 import { type ThinkingSettings, thinkingSettings } from "../../model/thinking.ts";
 import { languageModel, type ModelProvider, openProvider } from "../../providers/client.ts";
 import type { ModelSettings } from "../../providers/model-settings.ts";
@@ -30,6 +31,8 @@ export interface PreparedTurn {
   readonly languageModel: LanguageModel;
   readonly thinking: ThinkingSettings;
   readonly settings: ModelSettings;
+  /** Null: the agent does without the caches of vendors. */
+  readonly cache: PromptCache | null;
   /** What system text and tools take of a model's window. */
   readonly fixedTokens: number;
   /** The system text. */
@@ -108,6 +111,8 @@ export async function prepareTurn(
     languageModel: model,
     thinking: thinkingSettings(runnable.provider.providerType, runnable.config.thinkingLevel),
     settings: turnSettings(runnable.provider, runnable.model, runnable.config, turn),
+    cache:
+      runnable.config.promptCaching === "off" ? null : { fixed: equipment.fixed, key: turn.sessionId ?? turn.agentId },
     fixedTokens,
     instructions: [equipment.instructions, compacted.earlier].filter((text) => text !== "").join("\n\n"),
     messages: compacted.messages,

@@ -154,6 +154,7 @@ async function runToEnding(ctx: Ctx, running: RunningTurn, told: ToldClaim): Pro
       reached,
       thinking: prepared.thinking,
       settings: prepared.settings,
+      cache: prepared.cache,
       chain: chainOf(ctx, turn, prepared, { usage, steps }),
       messageId: turn.assistantMessageId,
       signal: stop.signal,

@@ -111,7 +111,7 @@ describe("settings of one response", () => {
     ["temperature", claude, { temperature: 1.5 }],
     ["max_output_tokens", claude, { max_output_tokens: 500_000 }],
   ] as const)(
-    "400 validation_failed names %s where the agent's model is known not to take it",
+    "400 validation_failed: %s where the agent's model is known not to take it",
     async (param, model, body) => {
       const agentId = await makeAgent(h, t, model);
       vendor.requests.length = 0;
@@ -134,7 +134,7 @@ describe("settings of one response", () => {
     expect([sent()[0].top_p, sent()[0].temperature]).toEqual([0.25, undefined]);
   });
 
-  test("404 for an agent that is none, whatever is set", async () => {
+  test("404 not_found: an agent that is none, whatever is set", async () => {
     expect((await respond(`ag_${"0".repeat(24)}`, { temperature: 1.5 })).status).toBe(404);
   });
 });
