@@ -7,6 +7,8 @@ export interface HeardPostgres extends AsyncDisposable {
   readonly said: string[];
   /** The names of statements that were prepared. */
   readonly prepared: Set<string>;
+  /** The most connections at a time so far. */
+  connectionsMost(): number;
 }
 
 const tlsRequest = 80_877_103;
@@ -17,7 +19,14 @@ export async function hearPostgres(databaseUrl: string): Promise<HeardPostgres> 
   const sockets = new Set<Socket>();
   const said: string[] = [];
   const prepared = new Set<string>();
+  let open = 0;
+  let most = 0;
   const server = createServer((client) => {
+    open += 1;
+    most = Math.max(most, open);
+    client.once("close", () => {
+      open -= 1;
+    });
     const upstream = connect(Number(target.port), target.hostname);
     const listen = listener(said, prepared);
     for (const [from, to] of [
@@ -40,6 +49,7 @@ export async function hearPostgres(databaseUrl: string): Promise<HeardPostgres> 
     url: url.href,
     said,
     prepared,
+    connectionsMost: () => most,
     [Symbol.asyncDispose]: async () => {
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => server.close(resolve));
