@@ -3,7 +3,7 @@ import { realRuntimes, useRuntime } from "../harness/command-runtimes.ts";
 import { newScope, upload } from "../harness/workspace-scope.ts";
 
 // Commands are processes, and the machine may be busy.
-setDefaultTimeout(120_000);
+setDefaultTimeout(400_000);
 
 for (const runtime of realRuntimes) {
   const h = await useRuntime(runtime, { env: { SANDBOX_CPU_SECONDS: "1" } });

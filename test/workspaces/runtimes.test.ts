@@ -4,7 +4,7 @@ import { eventually } from "../harness/eventually.ts";
 import { callTool, failure, filesOf, newScope, type Result, upload } from "../harness/workspace-scope.ts";
 
 // Commands are processes, and the machine may be busy.
-setDefaultTimeout(120_000);
+setDefaultTimeout(400_000);
 
 const runtimes = ["simulated", ...realRuntimes] as const;
 

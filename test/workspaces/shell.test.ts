@@ -14,8 +14,8 @@ import {
   type WorkingScope,
 } from "../harness/workspace-scope.ts";
 
-// One test takes 30 s, and others run many commands, each in a process of its own.
-setDefaultTimeout(120_000);
+// One test takes 30 s, and others run dozens of commands, each in a process of its own, on a machine that may be busy.
+setDefaultTimeout(400_000);
 
 const working = await useWorkingScope();
 const { h, t, run } = working;
@@ -211,8 +211,8 @@ describe("bash", () => {
       expect(result.note).toContain("cut after 30 s");
     }
     // A command that is not cut ends much later or never, and one in this process would stop it for 30 s.
-    expect(performance.now() - startedAt).toBeLessThan(60_000);
-    expect(longestPauseMs).toBeLessThan(10_000);
+    expect(performance.now() - startedAt).toBeLessThan(120_000);
+    expect(longestPauseMs).toBeLessThan(20_000);
     expect(await filesOf(working.scope)).toEqual({});
     expect(await filesOf(others[1] as WorkingScope)).toEqual({});
   });
@@ -256,7 +256,7 @@ describe("bash", () => {
     stop.abort(new Error("stopped"));
     expect(await failure(running)).toBe("stopped");
     // By itself it would be cut after 30 s.
-    expect(performance.now() - startedAt).toBeLessThan(15_000);
+    expect(performance.now() - startedAt).toBeLessThan(25_000);
     expect(await filesOf(working.scope)).toEqual({});
     expect(await failure(bash("echo x", working.scope, AbortSignal.abort(new Error("stopped"))))).toBe("stopped");
   });

@@ -173,7 +173,8 @@ describe("list, glob and grep", () => {
       run("glob", { pattern: `${"*a".repeat(400)}=` }).catch((error: Error) => error.message),
       run("glob", { pattern: "**/".repeat(300) }).catch((error: Error) => error.message),
     ]);
-    expect(performance.now() - startedAt).toBeLessThan(10_000);
+    // Without a limit it would take years.
+    expect(performance.now() - startedAt).toBeLessThan(50_000);
     expect(outcomes[0]).toContain("takes too long");
     expect(await failure(run("glob", { pattern: "{a,b}".repeat(100) }))).toContain("too many");
     expect(await failure(run("glob", { pattern: "a".repeat(1001) }))).toContain("at most");
