@@ -13,16 +13,22 @@ const lengthBytes = 4;
 
 /** Returns a message as a frame; byte arrays anywhere in it are sent as they are. */
 export function encodeFrame(message: unknown): Uint8Array {
+  return Buffer.concat(frameParts(message));
+}
+
+/** Returns the parts of a frame, so that the bytes in it are not copied. */
+export function frameParts(message: unknown): Uint8Array[] {
   const blobs: Uint8Array[] = [];
   const text = JSON.stringify(message, function (this: Record<string, unknown>, key, value) {
     // `value` is no longer the Buffer here (its toJSON was called); its holder still has it.
     const held = this[key];
     return held instanceof Uint8Array ? { $blob: blobs.push(held) - 1 } : value;
   });
-  const head = Buffer.from(`{"message":${text},"blobs":${JSON.stringify(blobs.map(({ byteLength }) => byteLength))}}`);
-  const length = Buffer.alloc(lengthBytes);
-  length.writeUInt32BE(head.byteLength);
-  return Buffer.concat([length, head, ...blobs]);
+  const head = Buffer.from(
+    `0000{"message":${text},"blobs":${JSON.stringify(blobs.map(({ byteLength }) => byteLength))}}`,
+  );
+  head.writeUInt32BE(head.byteLength - lengthBytes);
+  return [head, ...blobs];
 }
 
 /**
@@ -33,13 +39,20 @@ export function plainBytes(bytes: Uint8Array): Uint8Array {
   return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
+/** Bytes that are on their way, and how many have come. */
+interface Filling {
+  readonly bytes: Uint8Array;
+  filled: number;
+}
+
 /** Assembles frames from the pieces in which they arrive. Throws when one would have more than `bytesMax`. */
 export class FrameReader {
   readonly #bytesMax: number;
-  #pieces: Uint8Array[] = [];
-  #bytes = 0;
-  /** Bytes that must have arrived before parsing makes sense. */
-  #needed = lengthBytes;
+  #message: unknown;
+  /** What is filled next: the length of a head, the head, the bytes that it refers to. Each byte is copied once. */
+  #state: "length" | "head" | "blobs" = "length";
+  #filling: Filling[] = [emptyOf(lengthBytes)];
+  #at = 0;
 
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax;
@@ -47,46 +60,66 @@ export class FrameReader {
 
   /** Takes a piece; returns the messages that are complete now. */
   push(piece: Uint8Array): unknown[] {
-    this.#pieces.push(piece);
-    this.#bytes += piece.byteLength;
-    if (this.#bytes > this.#bytesMax) throw new Error("The frame is too large.");
     const messages: unknown[] = [];
-    while (this.#bytes >= this.#needed) {
-      const whole = Buffer.concat(this.#pieces);
-      const parsed = this.#parse(whole);
-      if (parsed === null) {
-        this.#pieces = [whole];
-        continue;
-      }
-      messages.push(parsed.message);
-      const rest = whole.subarray(parsed.length);
-      this.#pieces = [rest];
-      this.#bytes = rest.byteLength;
-      this.#needed = lengthBytes;
+    let rest = piece;
+    for (;;) {
+      rest = this.#fill(rest);
+      if (this.#at < this.#filling.length) return messages;
+      if (this.#state === "length") this.#expectHead();
+      else if (this.#state === "head") this.#expectBlobs();
+      else messages.push(this.#whole());
     }
-    return messages;
   }
 
-  /** Parses the first frame; null when it is incomplete, and `needed` then has the bytes it takes. */
-  #parse(whole: Buffer): { message: unknown; length: number } | null {
-    const headEnd = lengthBytes + whole.readUInt32BE();
-    if (whole.byteLength < headEnd) return this.#waitFor(headEnd);
-    const head = JSON.parse(whole.toString("utf8", lengthBytes, headEnd)) as Head;
-    const length = head.blobs.reduce((sum, bytes) => sum + bytes, headEnd);
-    if (whole.byteLength < length) return this.#waitFor(length);
-    let offset = headEnd;
-    const blobs = head.blobs.map((bytes) => {
-      offset += bytes;
-      // A copy: the whole is let go. `Uint8Array.from` would walk through its numbers.
-      return new Uint8Array(whole.subarray(offset - bytes, offset));
-    });
-    return { message: withBlobs(head.message, blobs), length };
+  /** Takes what is missing from a piece, and returns what is left of it. */
+  #fill(piece: Uint8Array): Uint8Array {
+    let rest = piece;
+    for (; this.#at < this.#filling.length; this.#at += 1) {
+      const filling = this.#filling[this.#at] as Filling;
+      const taken = rest.subarray(0, filling.bytes.byteLength - filling.filled);
+      filling.bytes.set(taken, filling.filled);
+      filling.filled += taken.byteLength;
+      rest = rest.subarray(taken.byteLength);
+      if (filling.filled < filling.bytes.byteLength) break;
+    }
+    return rest;
   }
 
-  #waitFor(bytes: number): null {
-    this.#needed = bytes;
-    return null;
+  #expect(state: "length" | "head" | "blobs", lengths: readonly number[]): void {
+    const bytes = lengths.reduce((sum, length) => sum + length, 0);
+    if (!lengths.every((length) => Number.isSafeInteger(length) && length >= 0) || bytes > this.#bytesMax)
+      throw new Error("The frame is too large.");
+    this.#state = state;
+    this.#filling = lengths.map(emptyOf);
+    this.#at = 0;
   }
+
+  #expectHead(): void {
+    this.#expect("head", [Buffer.from(this.#first()).readUInt32BE()]);
+  }
+
+  #expectBlobs(): void {
+    const { message, blobs } = JSON.parse(Buffer.from(this.#first()).toString()) as Head;
+    this.#message = message;
+    this.#expect("blobs", blobs);
+  }
+
+  #whole(): unknown {
+    const blobs = this.#filling.map(({ bytes }) => bytes);
+    const message = withBlobs(this.#message, blobs);
+    this.#message = undefined;
+    this.#expect("length", [lengthBytes]);
+    return message;
+  }
+
+  #first(): Uint8Array {
+    return (this.#filling[0] as Filling).bytes;
+  }
+}
+
+function emptyOf(length: number): Filling {
+  // Separate memory that is not set to zero first, since it is filled before anybody reads it.
+  return { bytes: plainBytes(Buffer.allocUnsafeSlow(length)), filled: 0 };
 }
 
 function withBlobs(value: unknown, blobs: readonly Uint8Array[]): unknown {

@@ -29,7 +29,8 @@ export function grepTool({ ctx: { sql, config }, tenantId, workspaceId }: Worksp
     execute: async ({ pattern, path }, signal = neverAborted) => {
       const under = readToolPath(path ?? "/", runtimeOf(config));
       checkPattern(pattern);
-      const fetch = (paths: readonly string[]) => readContents(sql, workspaceId, paths);
+      const sizes = new Map<string, number>();
+      const fetch = (paths: readonly string[]) => readContents(sql, workspaceId, paths, sizes);
       const found = await withJobSlot(tenantId, signal, async () => {
         await requireWorkspace(sql, tenantId, workspaceId);
         const files = (await listWorkspaceFiles(sql, workspaceId, under)).map((file) => ({
@@ -37,6 +38,7 @@ export function grepTool({ ctx: { sql, config }, tenantId, workspaceId }: Worksp
           size: file.sizeBytes,
         }));
         if (files.length === 0) return { matches: [], complete: true };
+        for (const file of files) sizes.set(file.path, file.size);
         return runJob({ kind: "search", pattern, files }, { fetch, signal });
       }).catch((error) => {
         throw error instanceof CommandCutError

@@ -48,5 +48,9 @@ export const processesPerTenantMax = 2;
 export const processWaitMs = 120_000;
 /** The size limit of one message between a process and its worker: a whole workspace, and a list of it. */
 export const frameBytesMax = 128 * 1024 * 1024;
+/** Lists of workspaces' files that a process keeps, so that it reads only what is new for the next command: the limit of their files together. */
+export const filesKnownMax = 50_000;
+/** The limit of such lists. */
+export const listsKnownMax = 1_000;
 /** A command is run again at most this many times because other writers changed its files. */
 export const rerunsMax = 5;

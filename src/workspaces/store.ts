@@ -137,7 +137,10 @@ export async function requireWorkspace(sql: AnySql, tenantId: string, id: string
   checkReady(row);
 }
 
-function checkReady(row: { status: Workspace["status"] } | undefined): void {
+export type WorkspaceStatus = Workspace["status"];
+
+/** Checks what was read of a workspace. Throws 404 `workspace_not_found`, 409 `workspace_delete_conflict`. */
+export function checkReady<T extends { readonly status: WorkspaceStatus }>(row: T | undefined): asserts row is T {
   if (row === undefined) throw new ApiError("workspace_not_found");
   if (row.status === "deleting") throw new ApiError("workspace_delete_conflict");
 }

@@ -66,11 +66,14 @@ export class Connections {
     this.driverOption = { socket: (target: Target) => this.#open(target) };
   }
 
-  #open(target: Target): Promise<Socket> {
-    return open(target, this.#options, (socket) => {
+  async #open(target: Target): Promise<Socket> {
+    const ready = await open(target, this.#options, (socket) => {
       this.#received.set(socket, { bytes: 0, atMs: performance.now() });
       this.#sampling ??= setInterval(() => this.#sample(), sampleEveryMs).unref();
     });
+    // The driver (3.4.9) pauses it for what is copied out, and not always resumes it behind the last row. What is copied has bounds.
+    ready.pause = () => ready;
+    return ready;
   }
 
   /**

@@ -10,8 +10,8 @@ export interface ArchivedFile {
   readonly mtimeMs: number;
 }
 
-/** Returns an archive (tar) of files and empty folders. */
-export async function archiveOf(files: readonly ArchivedFile[], folders: readonly string[]): Promise<Buffer> {
+/** Returns an archive (tar) of files and empty folders, in pieces: the contents are not copied. */
+export async function archiveOf(files: readonly ArchivedFile[], folders: readonly string[]): Promise<Buffer[]> {
   const archive = pack();
   for (const name of folders) archive.entry({ name, type: "directory", mode: 0o755 });
   for (const { path, content, executable, mtimeMs } of files) {
@@ -25,7 +25,7 @@ export async function archiveOf(files: readonly ArchivedFile[], folders: readonl
   archive.finalize();
   const pieces: Buffer[] = [];
   for await (const piece of archive) pieces.push(piece as Buffer);
-  return Buffer.concat(pieces);
+  return pieces;
 }
 
 /**

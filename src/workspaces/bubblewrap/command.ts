@@ -69,15 +69,19 @@ class RunningCommand {
   #timeUp: TimeUp | null = null;
   #hasBegun = false;
   #durationMs = 0;
+  /** What the workspace's mount can hold. */
+  readonly #sizes: string;
 
   constructor(place: CommandPlace, request: CommandRequest) {
     this.#place = place;
     this.#request = request;
+    this.#sizes = mountSizes(place, request);
     this.#process = place.folder.holder.spawn(
       [
         "-c",
         commandScript,
         "command",
+        this.#sizes === place.folder.sizes ? "" : this.#sizes,
         ...mountWords(place, request),
         ...place.sandbox,
         ...programWords(place, request),
@@ -132,13 +136,14 @@ class RunningCommand {
         folder.renewed(scan, this.#request.files);
         const said = await this.#reader.line();
         if (said !== "begun") throw new PipeError(said);
+        folder.sizes = this.#sizes;
         this.#hasBegun = true;
       })(),
     ]);
   }
 
   async #send({ removes, writes, folders }: Renewal, fetch: RunOptions["fetch"]): Promise<void> {
-    await this.#writePart(Buffer.concat(removes.flatMap((name) => [Buffer.from("./"), name, Buffer.from([0])])));
+    await this.#writePart(removes.flatMap((name) => [Buffer.from("./"), name, Buffer.from([0])]));
     const batches: StoredFile[][] = batchesOf(writes, ({ size }) => size);
     if (folders.length > 0) await this.#writePart(await archiveOf([], folders));
     const fetchBatch = (batch: readonly StoredFile[]) => fetch(batch.map(({ path }) => path));
@@ -157,12 +162,19 @@ class RunningCommand {
     await this.#write(Buffer.from("0\n"));
   }
 
-  async #writePart(part: Buffer): Promise<void> {
-    await this.#write(Buffer.from(`${part.byteLength}\n`));
-    if (part.byteLength > 0) await this.#write(part);
+  /** Writes pieces as one part, whose length comes first. */
+  async #writePart(pieces: readonly Uint8Array[]): Promise<void> {
+    const bytes = pieces.reduce((sum, { byteLength }) => sum + byteLength, 0);
+    const stream = this.#process.stdio[3] as Writable;
+    const last = pieces.at(-1);
+    const length = Buffer.from(`${bytes}\n`);
+    if (last === undefined) return this.#write(length);
+    for (const piece of [length, ...pieces.slice(0, -1)]) stream.write(piece);
+    await this.#write(last);
   }
 
-  #write(bytes: Buffer): Promise<void> {
+  /** Waits until it is written, with all before it. */
+  #write(bytes: Uint8Array): Promise<void> {
     const stream = this.#process.stdio[3] as Writable;
     return new Promise((resolve, reject) => {
       stream.write(bytes, (error) => (error ? reject(new PipeError("ended")) : resolve()));
@@ -204,7 +216,7 @@ class RunningCommand {
     const bytes = [...sizes.values()].reduce((sum, size) => sum + size, 0);
     const fits = bytes <= workspaceBytesMax && fitsWorkspace(after);
     if (!fits) sizes.clear();
-    await this.#writePart(Buffer.concat([...sizes.keys()].map((path) => Buffer.from(`${path}\0`))));
+    await this.#writePart([...sizes.keys()].map((path) => Buffer.from(`${path}\0`)));
     const contents = sizes.size > 0 ? await readArchive(this.#reader.rest(), sizes) : new Map<string, Buffer>();
     if (contents.size < sizes.size) throw new PipeError("files are missing");
     await this.#closed;
@@ -266,17 +278,17 @@ function changesOf({ changed, ...others }: Difference, contents: ReadonlyMap<str
 const kib = 1024;
 const pageBytes = 4096;
 
-/** Sizes of the mounts, the bytes of output, and whether there is any input (`commandScript`). */
-function mountWords({ limits, folder }: CommandPlace, { files, folders, stdin }: CommandRequest): string[] {
+/** Bytes and names that the workspace's mount can hold. */
+function mountSizes({ limits, folder }: CommandPlace, { files, folders }: CommandRequest): string {
   const pages = files.reduce((sum, { size }) => sum + Math.ceil(size / pageBytes), 0);
   const held = Math.max(pages * pageBytes, folder.bytes);
   const names = Math.max(files.length + folders.length, folder.scan.entries.size);
-  return [
-    `size=${held + limits.writtenMib * kib * kib},nr_inodes=${2 * names + limits.files}`,
-    `size=${limits.tmpMib}m,nr_inodes=${limits.files}`,
-    String(outputBytesMax + 1),
-    stdin === "" ? "0" : "1",
-  ];
+  return `size=${held + limits.writtenMib * kib * kib},nr_inodes=${2 * names + limits.files}`;
+}
+
+/** Sizes of the other mounts, the bytes of output, and whether there is any input (`commandScript`). */
+function mountWords({ limits }: CommandPlace, { stdin }: CommandRequest): string[] {
+  return [`size=${limits.tmpMib}m,nr_inodes=${limits.files}`, String(outputBytesMax + 1), stdin === "" ? "0" : "1"];
 }
 
 /** The program that bubblewrap starts, with its limits in the units of `ulimit` (`insideScript`). */

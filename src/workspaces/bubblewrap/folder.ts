@@ -7,9 +7,13 @@ export class KeptFolder {
   readonly key: string;
   readonly holder: Holder;
   lastUsedAtMs = Date.now();
+  /** What its mount can hold since the last command; empty before the first one. */
+  sizes = "";
   #scan: Scan = emptyScan;
   /** What the files in it are, where that is known. */
   #revisions = new Map<string, number>();
+  /** The last answer, which is asked for once more when a command begins; null once the folder is another one. */
+  #found: { readonly workspace: object; readonly renewal: Renewal } | null = null;
 
   constructor(key: string, holder: Holder) {
     this.key = key;
@@ -22,24 +26,26 @@ export class KeptFolder {
   }
 
   get bytes(): number {
-    let bytes = 0;
-    for (const { size } of this.#scan.entries.values()) bytes += size;
-    return bytes;
+    return this.#scan.bytes;
   }
 
   /** Returns what has to be done so that it is what the workspace is. */
   renewal(workspace: { readonly files: readonly StoredFile[]; readonly folders: readonly string[] }): Renewal {
-    return renewalOf(this.#scan, this.#revisions, workspace);
+    if (this.#found?.workspace !== workspace)
+      this.#found = { workspace, renewal: renewalOf(this.#scan, this.#revisions, workspace) };
+    return this.#found.renewal;
   }
 
   /** Notes how it is once it is what the workspace is. */
   renewed(scan: Scan | null, files: readonly StoredFile[]): void {
+    this.#found = null;
     if (scan !== null) this.#scan = scan;
     this.#revisions = new Map(files.map(({ path, revision }) => [path, revision]));
   }
 
   /** Notes how a command left it: of what changed the revision is not known yet. */
   left(scan: Scan): void {
+    this.#found = null;
     for (const path of this.#revisions.keys()) {
       if (scan.entries.get(path)?.state !== this.#scan.entries.get(path)?.state) this.#revisions.delete(path);
     }
@@ -48,6 +54,7 @@ export class KeptFolder {
 
   /** Notes what files that a command wrote are now. */
   kept(revisions: ReadonlyMap<string, number>): void {
+    this.#found = null;
     for (const [path, revision] of revisions) this.#revisions.set(path, revision);
   }
 }

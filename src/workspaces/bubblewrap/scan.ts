@@ -17,9 +17,11 @@ export interface Entry {
 export interface Scan {
   readonly entries: ReadonlyMap<string, Entry>;
   readonly misfits: readonly { readonly name: Buffer; readonly reason: string }[];
+  /** Of all entries together. */
+  readonly bytes: number;
 }
 
-export const emptyScan: Scan = { entries: new Map(), misfits: [] };
+export const emptyScan: Scan = { entries: new Map(), misfits: [], bytes: 0 };
 
 const kinds: Readonly<Record<string, string>> = {
   l: "a symbolic link",
@@ -35,6 +37,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 export function readScan(list: Buffer): Scan {
   const entries = new Map<string, Entry>();
   const misfits: Scan["misfits"][number][] = [];
+  let bytes = 0;
   for (let at = 0; at < list.byteLength; ) {
     const end = list.indexOf(0, at);
     const record = list.subarray(at, end < 0 ? list.byteLength : end);
@@ -48,11 +51,12 @@ export function readScan(list: Buffer): Scan {
       misfits.push({ name, reason: path === null ? (reason as string) : `a path ${reason}` });
       continue;
     }
+    bytes += size;
     const kind = type === "f" ? "file" : type === "d" ? "folder" : "other";
     const what = kinds[type] ?? "neither a file nor a folder";
     entries.set(path, { kind, what, size, executable: (mode & 0o111) !== 0, state: `${state} ${size}` });
   }
-  return { entries, misfits };
+  return { entries, misfits, bytes };
 }
 
 const fieldsBeforeName = 5;

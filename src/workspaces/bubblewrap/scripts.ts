@@ -43,20 +43,21 @@ read -r _
 
 /**
  * Makes the mounts that one command has, and becomes bubblewrap (whose words are the arguments from the fifth on). Takes
- * sizes and names of the workspace's mount, those of \`/tmp\` and \`/dev/shm\`, and how many bytes of each output leave it.
+ * sizes and names of the workspace's mount (empty where they stay as they are), those of \`/tmp\` and \`/dev/shm\`, and how many bytes of each output leave it.
  *
  * Programs give way to the service, which watches them. What the program writes goes through pipes, because the streams of a process that Bun starts are sockets, which
  * \`/dev/stdout\` and \`/dev/stderr\` cannot open. What is too much ends here, and costs the service nothing.
  */
 export const commandScript = `
 set -e
-mount -nt tmpfs -o "remount,$1" workspace ${scene}/workspace
-mount -nt tmpfs -o "$2,mode=1777" tmp ${scene}/tmp
-mount -nt tmpfs -o "$2,mode=1777" shm ${scene}/shm
+[[ $1 = "" ]] || mount -nt tmpfs -o "remount,$1" workspace ${scene}/workspace
+printf '%s ${scene}/%s tmpfs %s,mode=1777\\n' tmp tmp "$2" shm shm "$2" > ${scene}/fstab
+mount -na -T ${scene}/fstab
 bytes=$3 hasInput=$4
 shift 4
 if ((hasInput)); then exec < <(exec cat); else exec < /dev/null; fi
-exec > >(head -c "$bytes"; exec cat > /dev/null) 2> >(head -c "$bytes" >&2; exec cat > /dev/null 2>&1)
+rest() { ! IFS= read -rd '' -n 1 _ || exec cat > /dev/null 2>&1; }
+exec > >(head -c "$bytes"; rest) 2> >(head -c "$bytes" >&2; rest)
 exec nice -n 10 bwrap "$@" 5< ${scene}/filter
 `;
 
@@ -77,7 +78,7 @@ exec 6>&2 2>/dev/null
 umask 022
 fail() { printf 'failed %s\\n' "$1" >&4; exit 1; }
 list() {
-  chmod u+rwx /workspace || fail list
+  [[ -r . && -w . && -x . ]] || chmod u+rwx /workspace || fail list
   printf '\\0' >&4
   find . -mindepth 1 \\( -type d ! -perm -700 -exec chmod u+rwx {} \\; -o -type f ! -perm -400 -exec chmod u+r {} + -o -true \\) \\
     -printf '%y %s %m %i %C@ %P\\0' >&4 || fail list

@@ -57,18 +57,16 @@ export async function keepChanges(
       const { workspaceId, sessionId, lease } = scope;
       if (lease !== null && !(await hasLease(inner, workspaceId, lease))) return "overtaken";
       if (!(await isAsBefore(inner, workspaceId, used, revisions))) return "overtaken";
-      await inner`delete from workspace_files where workspace_id = ${workspaceId} and path = any(${deletes as string[]})`;
-      await inner`delete from workspace_folders where workspace_id = ${workspaceId} and path = any(${foldersGone as string[]})`;
-      await writeWorkspaceFiles(inner, workspaceId, sessionId, writes);
-      await inner`
-        insert into workspace_folders (workspace_id, path)
-        select ${workspaceId}, made.path from unnest(${foldersMade as string[]}::text[]) as made (path)
-        on conflict do nothing`;
-      written = await revisionsOf(
-        inner,
-        workspaceId,
-        writes.map(({ path }) => path),
-      );
+      if (deletes.length > 0)
+        await inner`delete from workspace_files where workspace_id = ${workspaceId} and path = any(${deletes as string[]})`;
+      if (foldersGone.length > 0)
+        await inner`delete from workspace_folders where workspace_id = ${workspaceId} and path = any(${foldersGone as string[]})`;
+      written = await writeWorkspaceFiles(inner, workspaceId, sessionId, writes);
+      if (foldersMade.length > 0)
+        await inner`
+          insert into workspace_folders (workspace_id, path)
+          select ${workspaceId}, made.path from unnest(${foldersMade as string[]}::text[]) as made (path)
+          on conflict do nothing`;
       return shown;
     };
     const outcome = await scope.write((inner) => withWorkspace(inner, scope.tenantId, scope.workspaceId, commit));
@@ -92,6 +90,7 @@ async function isAsBefore(
   paths: readonly string[],
   before: ReadonlyMap<string, number>,
 ): Promise<boolean> {
+  if (paths.length === 0) return true;
   const now = await revisionsOf(sql, workspaceId, paths);
   return paths.every((path) => now.get(path) === before.get(path));
 }

@@ -3,7 +3,6 @@ import type { ToolWrite } from "../../tools/tool.ts";
 import type { WriteAllowance } from "../allowance.ts";
 import { rerunsMax } from "../limits.ts";
 import { CommandCutError, type Runtime } from "../runtime.ts";
-import { requireWorkspace } from "../store.ts";
 import { type CommandOutcome, keepChanges } from "./keep.ts";
 import { withLease } from "./lease.ts";
 import { Queues } from "./queues.ts";
@@ -51,8 +50,7 @@ export async function runInWorkspace(
     const first = await attempt(scope, command, null, signal);
     return first !== "overtaken" ? first : reruns.run(workspaceId, () => repeat(scope, command, null, signal));
   }
-  await requireWorkspace(sql, tenantId, workspaceId);
-  return withLease(sql, workspaceId, signal, (lease) => repeat(scope, command, lease, signal));
+  return withLease({ sql, tenantId, workspaceId }, signal, (lease) => repeat(scope, command, lease, signal));
 }
 
 async function repeat(
@@ -77,20 +75,19 @@ async function attempt(
 ): Promise<CommandOutcome | "overtaken"> {
   const { sql, tenantId, workspaceId, runtime } = scope;
   const read = new Set<string>();
+  const sizes = new Map<string, number>();
   let isChanging = false;
   const fetch = async (paths: readonly string[]) => {
     // Real programs are given all files before they begin; what they read of them is not seen.
     if (!runtime.isReal) for (const path of paths) read.add(path);
-    const contents = await readContents(sql, workspaceId, paths);
+    const contents = await readContents(sql, workspaceId, paths, sizes);
     if (contents.includes(null)) isChanging = true;
     return contents;
   };
   try {
     const { before, result } = await runtime.inPlace(tenantId, signal, async () => {
-      const [, before] = await Promise.all([
-        requireWorkspace(sql, tenantId, workspaceId),
-        readSnapshot(sql, workspaceId),
-      ]);
+      const before = await readSnapshot(sql, tenantId, workspaceId);
+      for (const { path, size } of before.files) sizes.set(path, size);
       const request = { tenantId, workspaceId, ...command, ...before };
       return { before, result: await runtime.run(request, { fetch, signal }) };
     });

@@ -2,7 +2,7 @@ import { SharedSlots } from "../../kernel/async/shared-slots.ts";
 import { sleep, within } from "../../kernel/async/wait.ts";
 import { ToolError } from "../../tools/error.ts";
 import { batchesOf } from "../files.ts";
-import { encodeFrame, plainBytes } from "../frames.ts";
+import { encodeFrame, frameParts, plainBytes } from "../frames.ts";
 import { inSlot } from "../in-slot.ts";
 import {
   CommandCutError,
@@ -169,7 +169,7 @@ function streamOf(request: CommandRequest, offers: readonly string[], contentsOf
       if (batch === undefined) return controller.close();
       const contents = await contentsOf(batch.map(({ path }) => path));
       const plain = contents.map((content) => (content === null ? null : plainBytes(content)));
-      controller.enqueue(encodeFrame({ type: "contents", contents: plain }));
+      for (const part of frameParts({ type: "contents", contents: plain })) controller.enqueue(part);
     },
   });
 }
