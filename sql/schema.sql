@@ -948,6 +948,7 @@ CREATE TABLE usage_sums (
   CONSTRAINT usage_sums_reasoning_tokens_check CHECK (reasoning_tokens >= 0)
 );
 CREATE UNIQUE INDEX usage_sums_key ON usage_sums USING btree (tenant_id, day, agent_id, COALESCE(provider, ''::text), COALESCE(model, ''::text));
+CREATE INDEX usage_sums_of_day ON usage_sums USING btree (day, (input_tokens + output_tokens) DESC);
 
 CREATE TABLE usage_user_sums (
   tenant_id text NOT NULL,

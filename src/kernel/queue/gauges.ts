@@ -5,6 +5,7 @@ import { scrapeTimeoutMs, workerDeadMs } from "../limits.ts";
 import { isJobName, jobNames } from "./catalogue.ts";
 import { countWorkers, readDepths, type TaskDepth } from "./depth.ts";
 import { gaugeTenantTurns, readTenantTurns } from "./tenant-gauges.ts";
+import { gaugeTenantTokens, readTenantTokens } from "./tenant-tokens.ts";
 
 /**
  * What Postgres knows of the whole installation's queue, in Prometheus' text. It
@@ -35,10 +36,11 @@ export class QueueGauges {
 }
 
 async function ask(sql: Sql, tellTenants: boolean): Promise<string> {
-  const [depths, workers, turns] = await Promise.all([
+  const [depths, workers, turns, tokens] = await Promise.all([
     readDepths(sql),
     countWorkers(sql, workerDeadMs),
     readTenantTurns(sql),
+    tellTenants ? readTenantTokens(sql) : null,
   ]);
   const registry = new Registry();
   const gaugeOfTasks = (name: string, help: string) =>
@@ -60,6 +62,7 @@ async function ask(sql: Sql, tellTenants: boolean): Promise<string> {
   alive.set({ state: "beating" }, workers.beating);
   alive.set({ state: "silent" }, workers.silent);
   gaugeTenantTurns(registry, turns, tellTenants);
+  if (tokens !== null) gaugeTenantTokens(registry, tokens);
   return registry.metrics();
 }
 
