@@ -1,6 +1,6 @@
 /**
  * Runs the fault suite: a random history, then a full disk, exhausted connections,
- * malformed jobs, a network that breaks, and the promises of docs/scaling.md over
+ * malformed jobs, a network that breaks, and the promises of docs/promises.md over
  * several hosts. `--seed N --seconds N --clients N` shape the history; `--only NAME`
  * runs one of the parts, `--histories N` plays so many histories, each with the next
  * seed. The seed is printed first and last. The promises are printed as a table;

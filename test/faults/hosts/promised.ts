@@ -15,7 +15,7 @@ export interface Account {
 export const whole = "no open stream ends with an error; each reader sees the whole, once";
 
 /** Any row has ended within this. */
-const rowMs = 480_000;
+const rowMs = 900_000;
 
 /** Tries a promise, as a test, and writes its row down. */
 export function promised(

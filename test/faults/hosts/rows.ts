@@ -2,7 +2,7 @@ import { drawPanels } from "../../../loadtest/picture.ts";
 import { inRepository } from "../../harness/repository.ts";
 import type { Sample } from "./traffic.ts";
 
-/** A promise of docs/scaling.md, and what came of it. */
+/** A promise of docs/promises.md, and what came of it. */
 export interface Row {
   readonly name: string;
   readonly fault: string;

@@ -80,6 +80,7 @@ describe.skipIf(sharedRedisUrl === null)("stores", () => {
       draw(flow, killedAt, promotedAt);
       await sleep(4_000);
       const seen = await flow.stop();
+      await findsPrimary(bench);
       const outcome = await outcomeOf(bench.installation, seen);
       const wedged = await wedgedOf(bench, seen);
       tell(
@@ -114,6 +115,7 @@ describe.skipIf(sharedRedisUrl === null)("stores", () => {
       draw(flow, killedAt, promotedAt);
       await sleep(4_000);
       const seen = await flow.stop();
+      await findsPrimary(bench);
       const lost = await lostOf(bench, seen);
       const lostIds = new Set(lost.map(({ turnId }) => turnId));
       const outcome = await outcomeOf(bench.installation, seen, lostIds);
@@ -170,6 +172,18 @@ describe.skipIf(sharedRedisUrl === null)("stores", () => {
     { skipped: replicationInstalled ? null : "needs Postgres 15 of the system" },
   );
 });
+
+/** Waits until the connections of the test lead to the new primary too. */
+function findsPrimary({ installation }: Bench): Promise<unknown> {
+  return eventually(
+    () =>
+      installation.sql`select 1`.then(
+        () => true,
+        () => false,
+      ),
+    60_000,
+  );
+}
 
 /** How long after a moment the first turn that was accepted since shows something. */
 async function firstTurnAfter(flow: Traffic, moment: number): Promise<number> {

@@ -14,7 +14,7 @@ import { outcomeOf, Traffic } from "./traffic.ts";
 
 /** So many milliseconds later come the answers of both stores. */
 const delays = [0, 1, 5, 20];
-const rounds = 15;
+const rounds = 8;
 /** How many round trips each may take, beside what it costs where there are none. */
 const most: Readonly<Record<keyof Times, number>> = {
   plainFirst: 3,
@@ -43,6 +43,7 @@ describe.skipIf(sharedRedisUrl === null)("times", () => {
         const roundTripMs = await pingMs(bench);
         const all = await measure(bench);
         measured.push({ delayMs, roundTripMs, least: each(all, (some) => some[0]), middle: each(all, middleOf) });
+        process.stderr.write(`  ${JSON.stringify(measured.at(-1))}\n`);
       }
       const [near, far] = [measured[0], measured.at(-1)] as [(typeof measured)[0], (typeof measured)[0]];
       const trips = Object.fromEntries(
@@ -121,7 +122,7 @@ async function measure(bench: Bench): Promise<Readonly<Record<keyof Times, reado
     toolStep: [],
     cancel: [],
   };
-  for (let round = -3; round < rounds; round++) {
+  for (let round = -2; round < rounds; round++) {
     const plain = await timesOf(bench, c.agentId, '[[sim: text="one two"]]');
     const keyed = await timesOf(bench, c.agentId, '[[sim: text="one two"]]', { "idempotency-key": newId("request") });
     const without = await timesOf(bench, helped, '[[sim: text="one two"]]');
