@@ -1,9 +1,9 @@
 import { Gauge, type Registry } from "prom-client";
 import type { AnySql } from "../database/client.ts";
 
-/** So many tenants are told apart, those with the most; the labels of a metric must stay few. */
+/** The tenants that are told apart, those with the most; the labels of a metric must stay few. */
 const tenantsMax = 10;
-/** So many sums of the day are added up, the largest. A tenant has one for each agent and model. */
+/** Sums of the day that are added up, the largest. A tenant has one for each agent and model. */
 const sumsMax = 20_000;
 
 /** What a tenant used. */
