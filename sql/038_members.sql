@@ -34,11 +34,12 @@ create table tenant_groups (
 -- The tenants of a group.
 create index tenant_groups_name on tenant_groups (name);
 
--- A member's session: of whom, and of which member in the tenant that was chosen (`tenant_id`; null: none yet).
--- Both are null where somebody signed in with a key or a token.
+-- A person's session: of whom, and of which member in the tenant that was chosen (`tenant_id`; null: none), or whether the
+-- person has chosen to be an operator. The first two are null where somebody signed in with a key or a token.
 alter table console_sessions
   add column email_key text,
-  add column member_id text;
+  add column member_id text,
+  add column as_operator boolean not null default false;
 create index console_sessions_person on console_sessions (email_key, created_at) where email_key is not null;
 
 -- States of sign-ins that came back from the identity provider: each is good once.

@@ -351,6 +351,7 @@ CREATE TABLE console_sessions (
   expires_at timestamp with time zone NOT NULL,
   email_key text,
   member_id text,
+  as_operator boolean DEFAULT false NOT NULL,
   CONSTRAINT console_sessions_pkey PRIMARY KEY (digest)
 );
 CREATE INDEX console_sessions_expired ON console_sessions USING btree (expires_at);

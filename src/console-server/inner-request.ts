@@ -6,11 +6,13 @@ import {
   isRead,
   rememberCode,
   rememberForm,
+  rememberMember,
   rememberRoute,
   requestIdOf,
   routeOf,
 } from "../kernel/http/request.ts";
 import { rememberOuter } from "../kernel/runtime.ts";
+import type { Sender } from "./session.ts";
 
 /** Responds to a request as the app does. */
 export type Respond = (request: Request) => Promise<Response>;
@@ -23,11 +25,11 @@ const sandboxed = "default-src 'none'; frame-ancestors 'none'; sandbox";
 
 /**
  * Responds to a request of the page as the same operation of the interface does to the one who holds
- * the session's credential: `/console/api/agents` is `/v1/agents`. The inner request holds the
+ * the session's credential, or to the member that the person is: `/console/api/agents` is `/v1/agents`. The inner request holds the
  * outer one's place, and keeps its id.
  */
-export async function respondAs(ctx: Ctx, credential: string, outer: Request, respond: Respond): Promise<Response> {
-  const inner = innerRequest(outer, credential);
+export async function respondAs(ctx: Ctx, sender: Sender, outer: Request, respond: Respond): Promise<Response> {
+  const inner = innerRequest(outer, sender);
   ctx.slots.adopt(inner, outer);
   rememberOuter(inner, outer);
   const response = await respond(inner);
@@ -40,19 +42,21 @@ export async function respondAs(ctx: Ctx, credential: string, outer: Request, re
 }
 
 /** Throws 404 where the path, read as a URL, leads out of the console. */
-function innerRequest(outer: Request, credential: string): Request {
+function innerRequest(outer: Request, sender: Sender): Request {
   const url = new URL(outer.url);
   if (!url.pathname.startsWith(pagePrefix)) throw new ApiError("not_found");
   url.pathname = `/v1/${url.pathname.slice(pagePrefix.length)}`;
   const headers = new Headers([...outer.headers].filter(([name]) => !pageHeaders.test(name)));
-  headers.set("Authorization", `Bearer ${credential}`);
+  if ("credential" in sender) headers.set("Authorization", `Bearer ${sender.credential}`);
   headers.set("X-Request-Id", requestIdOf(outer));
   if (!headers.has("API-Form")) headers.set("API-Form", "b");
   const { method, signal } = outer;
   // What comes with a read is dropped, as by every operation.
   const body = isRead(outer) ? null : outer.body;
   const options = { method, headers, body, signal, duplex: "half" } as const;
-  return new Request(url, options as RequestInit);
+  const inner = new Request(url, options as RequestInit);
+  if ("memberId" in sender) rememberMember(inner, sender.memberId);
+  return inner;
 }
 
 /** Returns a response with what keeps a browser from making more of it than data. */

@@ -1,7 +1,7 @@
 import { type Static, type TObject, type TSchema, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { discardForGood, drainWorker, endWorkOf, isRefusal, retryJobsNow, setTenant } from "../installation/actions.ts";
-import { consoleOperator, type Operator } from "../installation/operator-audit.ts";
+import type { Operator } from "../installation/operator-audit.ts";
 import { findOperatedTenant, listOperatedTenants, listTenantLoads } from "../installation/tenants.ts";
 import { listBusyWorkers } from "../installation/workers.ts";
 import type { Ctx } from "../kernel/context.ts";
@@ -185,7 +185,7 @@ function onRequest<P extends TObject = Nothing, Q extends TObject = Nothing, B e
   spec: OperatorRequest<P, Q, B>,
 ): (context: RouteContext) => Promise<Response> {
   return async ({ request, params }) => {
-    await requireOperator(ctx, request);
+    const { account } = await requireOperator(ctx, request);
     const asked = {
       params: validateFields(spec.params ?? nothing, Object.entries(params ?? {})) as Static<P>,
       query: validateFields(spec.query ?? nothing, new URL(request.url).searchParams) as Static<Q>,
@@ -193,7 +193,7 @@ function onRequest<P extends TObject = Nothing, Q extends TObject = Nothing, B e
         spec.body ?? nothing,
         isRead(request) ? {} : await readJson(request, "operator", bodyBytesMax),
       ) as Static<B>,
-      operator: { id: consoleOperator.id, requestId: requestIdOf(request) },
+      operator: { id: account, requestId: requestIdOf(request) },
     };
     return confined(Response.json(await spec.handle(asked), { status: spec.status ?? 200 }));
   };

@@ -2,12 +2,14 @@ import { Elysia } from "elysia";
 import type { Ctx } from "../kernel/context.ts";
 import { ApiError } from "../kernel/errors.ts";
 import type { OperationHandler } from "../kernel/http/operation.ts";
+import { respondToChoice, respondToSignOut, respondWithSession } from "./current-session.ts";
 import { pageFolders } from "./folders.ts";
 import { confined, type Respond, respondAs } from "./inner-request.ts";
+import { oidcRoutes } from "./oidc-routes.ts";
 import { operatorRoutes } from "./operator-routes.ts";
 import { ConsolePages } from "./pages.ts";
 import { requirePageSession } from "./session.ts";
-import { respondToSignIn, respondToSignOut, respondWithSession } from "./sign-in.ts";
+import { respondToSignIn } from "./sign-in.ts";
 import { tenantViews } from "./tenant-views.ts";
 
 /**
@@ -20,9 +22,9 @@ export function consoleRoutes(ctx: Ctx, respond: Respond) {
   const views = tenantViews(ctx);
   const asTenant = async (request: Request, serve: Respond) => {
     const session = await requirePageSession(ctx, request);
-    // An operator is no tenant, and has nothing of any.
-    if (session.kind === "operator") throw new ApiError("not_found");
-    return respondAs(ctx, session.credential, request, serve);
+    // An operator is no tenant, and has nothing of any; nor has a person who has chosen none.
+    if (session.kind !== "tenant") throw new ApiError("not_found");
+    return respondAs(ctx, session.sender, request, serve);
   };
   const operation = ({ request }: { readonly request: Request }) => asTenant(request, respond);
   const view =
@@ -34,9 +36,11 @@ export function consoleRoutes(ctx: Ctx, respond: Respond) {
     .get("/console/*", ({ request, params }) => pages.respond(request, params["*"]))
     .post("/console/api/login", async ({ request }) => confined(await respondToSignIn(ctx, request)))
     .get("/console/api/session", async ({ request }) => confined(await respondWithSession(ctx, request)))
+    .post("/console/api/session/tenant", async ({ request }) => confined(await respondToChoice(ctx, request)))
     .post("/console/api/logout", async ({ request }) => confined(await respondToSignOut(ctx, request)))
     .get("/console/api/overview", view(views.overview))
     .get("/console/api/waiting", view(views.waiting))
+    .use(oidcRoutes(ctx))
     .use(operatorRoutes(ctx))
     .get("/console/api/*", operation)
     .post("/console/api/*", operation)

@@ -1,20 +1,39 @@
+import { consoleOperator } from "../installation/operator-audit.ts";
 import type { Ctx } from "../kernel/context.ts";
 import { retryWhileUnavailable } from "../kernel/database/retry.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { waitsUntil } from "../kernel/http/request.ts";
+import type { IdOf } from "../kernel/ids.ts";
 import { sameText } from "../kernel/seal.ts";
 import { secretsIn } from "./cookie.ts";
+import type { Person } from "./oidc/person.ts";
 import { requireCsrfToken, requireOwnPage } from "./own-page.ts";
 import type { Secret } from "./secret.ts";
-import { usePageSession } from "./store.ts";
+import { type StoredSession, usePageSession } from "./store.ts";
 
-/** Who sent a request of the page. */
-export interface PageSession {
-  readonly kind: "tenant" | "operator";
+/** As whom requests of a session are made: each of them is checked with it again, so the session ends with its key, token or member. */
+export type Sender = { readonly credential: string } | { readonly memberId: IdOf<"member"> };
+
+interface Common {
   readonly secret: Secret;
-  /** What was signed in with. Each request is checked with it again, so a session ends with its key or token. */
-  readonly credential: string;
   readonly expiresAt: Date;
+  /** Who signed in by the identity provider; null: somebody with a key or a token. */
+  readonly person: SessionPerson | null;
+}
+
+/** Who sent a request of the page. A `person` has chosen neither a tenant nor to be an operator. */
+export type PageSession = Common &
+  (
+    | { readonly kind: "tenant"; readonly tenantId: string; readonly sender: Sender }
+    | { readonly kind: "operator"; readonly account: string }
+    | { readonly kind: "person" }
+  );
+
+/** A person as the session has them. */
+export interface SessionPerson extends Person {
+  readonly emailKey: string;
+  /** By the group of operators, as the provider said at the sign-in. */
+  readonly isOperator: boolean;
 }
 
 /**
@@ -40,14 +59,31 @@ export async function requirePageSession(ctx: Ctx, request: Request): Promise<Pa
   }
   const { secret, stored } = live;
   requireCsrfToken(request, secret);
-  const credential = secret.unlock(stored.lockedCredential);
-  const kind = stored.tenantId === null ? "operator" : "tenant";
-  if (kind === "operator" && !isOperatorToken(ctx, credential)) throw signedOut();
-  return { kind, secret, credential, expiresAt: stored.expiresAt };
+  return sessionOf(ctx, secret, stored);
 }
 
-/** Returns the session of an operator, whose requests share a bound with other operators'. Throws as `requirePageSession`, and 404 for a tenant's session. */
-export async function requireOperator(ctx: Ctx, request: Request): Promise<PageSession> {
+function sessionOf(ctx: Ctx, secret: Secret, stored: StoredSession): PageSession {
+  const { tenantId, memberId, emailKey, asOperator, expiresAt } = stored;
+  const credential = secret.unlock(stored.lockedCredential);
+  if (emailKey === null) {
+    const common = { secret, expiresAt, person: null };
+    if (tenantId !== null) return { ...common, kind: "tenant", tenantId, sender: { credential } };
+    if (!isOperatorToken(ctx, credential)) throw signedOut();
+    return { ...common, kind: "operator", account: consoleOperator.id };
+  }
+  const said = JSON.parse(credential) as Person;
+  const person = { ...said, emailKey, isOperator: isOperatorByGroup(ctx, said) };
+  const common = { secret, expiresAt, person };
+  if (tenantId !== null && memberId !== null) return { ...common, kind: "tenant", tenantId, sender: { memberId } };
+  if (asOperator && person.isOperator) return { ...common, kind: "operator", account: person.email };
+  return { ...common, kind: "person" };
+}
+
+/** Returns the session of an operator, whose requests share a bound with other operators'. Throws as `requirePageSession`, and 404 for any other session. */
+export async function requireOperator(
+  ctx: Ctx,
+  request: Request,
+): Promise<Extract<PageSession, { readonly kind: "operator" }>> {
   const session = await requirePageSession(ctx, request);
   if (session.kind !== "operator") throw new ApiError("not_found");
   await ctx.slots.identify(request, { id: "operator", form: "b" });
@@ -59,6 +95,13 @@ export function isOperatorToken({ config }: Ctx, credential: string): boolean {
   return config.operatorToken !== null && sameText(credential, config.operatorToken);
 }
 
-function signedOut(): ApiError {
+/** Returns whether a person is in the group of operators. */
+export function isOperatorByGroup({ config }: Ctx, { groups }: Pick<Person, "groups">): boolean {
+  const group = config.consoleOidc?.operatorGroup ?? null;
+  return group !== null && groups.includes(group);
+}
+
+/** Returns the error 401 of a request without a session. */
+export function signedOut(): ApiError {
   return new ApiError("unauthorized", { message: "Sign in to the console." });
 }

@@ -5,22 +5,21 @@ import { StrangeBodies } from "../kernel/admission/strange-bodies.ts";
 import { recordAudit } from "../kernel/audit/record.ts";
 import type { Principal } from "../kernel/auth/authenticator.ts";
 import { requestGate } from "../kernel/auth/gates.ts";
-import type { AccessRole } from "../kernel/auth/roles.ts";
 import type { Ctx } from "../kernel/context.ts";
-import { retryWhileUnavailable } from "../kernel/database/retry.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
 import { jsonOfPieces } from "../kernel/http/json-body.ts";
-import { requestIdOf, waitAnew, waitsUntil } from "../kernel/http/request.ts";
+import { requestIdOf, waitAnew } from "../kernel/http/request.ts";
 import { Closed } from "../kernel/http/request-fields.ts";
 import { validateBody } from "../kernel/http/validate.ts";
 import { peerAddress } from "../kernel/runtime.ts";
-import { version } from "../kernel/version.ts";
-import { noCookie, secretsIn, sessionCookie } from "./cookie.ts";
+import { authenticate } from "./authenticate.ts";
+import { secretsIn, sessionCookie } from "./cookie.ts";
 import { requireOwnOrigin } from "./own-page.ts";
 import { newSecret, readSecret, type Secret } from "./secret.ts";
-import { isOperatorToken, requirePageSession } from "./session.ts";
-import { deletePageSession, insertPageSession, sessionIdleSeconds, takeLink } from "./store.ts";
+import { isOperatorToken } from "./session.ts";
+import { describeTenant, operatorShown, showSession } from "./shown.ts";
+import { deletePageSession, insertPageSession, takeLink } from "./store.ts";
 
 /** A sign-in is a credential and nothing else; its sender is not known yet, and may send no more than that. */
 const signInBytesMax = 16 * 1024;
@@ -56,7 +55,8 @@ export async function respondToSignIn(ctx: Ctx, request: Request): Promise<Respo
     await requestGate(who.principal, ctx.rateLimiter);
   }
   const secret = newSecret();
-  const shown = who.kind === "tenant" ? await describeTenant(ctx, who.principal) : operatorShown;
+  const shown =
+    who.kind === "tenant" ? await describeTenant(ctx, who.principal) : { principal: operatorShown, endsAt: null };
   const before = secretsIn(request, ctx.publicUrl);
   const tenantId = who.kind === "tenant" ? who.principal.tenant.id : null;
   const endsAt = earlier(who.kind === "tenant" ? expiryOfToken(who) : null, shown.endsAt);
@@ -73,26 +73,8 @@ export async function respondToSignIn(ctx: Ctx, request: Request): Promise<Respo
     return insertPageSession(inner, { secret, tenantId, credential: who.credential, endsAt });
   });
   const cookie = sessionCookie(ctx.publicUrl, secret, expiresAt);
-  return Response.json(sessionShown(ctx, shown.principal, secret, expiresAt), { headers: { "Set-Cookie": cookie } });
-}
-
-/** Returns the session of the page. Throws 401, 402, 429 as any operation. */
-export async function respondWithSession(ctx: Ctx, request: Request): Promise<Response> {
-  const session = await requirePageSession(ctx, request);
-  if (session.kind === "operator")
-    return Response.json(sessionShown(ctx, operatorShown.principal, session.secret, session.expiresAt));
-  const principal = await authenticate(ctx, request, session.credential);
-  await ctx.slots.identify(request, principal.tenant);
-  await requestGate(principal, ctx.rateLimiter);
-  const { principal: shown } = await describeTenant(ctx, principal);
-  return Response.json(sessionShown(ctx, shown, session.secret, session.expiresAt));
-}
-
-/** Ends the session of the page. Throws 401, 403 `foreign_request`. */
-export async function respondToSignOut(ctx: Ctx, request: Request): Promise<Response> {
-  const session = await requirePageSession(ctx, request);
-  await deletePageSession(ctx.sql, session.secret);
-  return new Response(null, { status: 204, headers: { "Set-Cookie": noCookie(ctx.publicUrl) } });
+  const session = showSession(ctx, { principal: shown.principal, secret, expiresAt, person: null, tenants: [] });
+  return Response.json(session, { headers: { "Set-Cookie": cookie } });
 }
 
 /** What was sent to sign in with. */
@@ -137,7 +119,7 @@ async function countingGuesses<T>(ctx: Ctx, request: Request, find: () => Promis
 async function findWho(ctx: Ctx, request: Request, given: Given): Promise<SignedIn> {
   const credential = "credential" in given ? given.credential : await credentialOf(ctx, given.code);
   if (isOperatorToken(ctx, credential)) return { kind: "operator", credential };
-  return { kind: "tenant", credential, principal: await authenticate(ctx, request, credential) };
+  return { kind: "tenant", credential, principal: await authenticate(ctx, request, { credential }) };
 }
 
 async function credentialOf(ctx: Ctx, code: Secret | null): Promise<string> {
@@ -147,15 +129,6 @@ async function credentialOf(ctx: Ctx, code: Secret | null): Promise<string> {
       message: "This link was used before, or is too old. Sign in with an API key.",
     });
   return credential;
-}
-
-/** Returns who holds an API key or a dashboard JWT. Throws 401 for any other credential. */
-async function authenticate(ctx: Ctx, request: Request, credential: string): Promise<Principal> {
-  const principal = await retryWhileUnavailable(() => ctx.authenticator.authenticate(`Bearer ${credential}`), {
-    limitMs: waitsUntil(request) - Date.now(),
-  });
-  if (principal.kind !== "api_key" && principal.kind !== "dashboard") throw new ApiError("unauthorized");
-  return principal;
 }
 
 /** Returns when a dashboard JWT, which was verified, ends; null for an API key. */
@@ -169,45 +142,4 @@ function expiryOfToken({ credential, principal }: { credential: string; principa
 function earlier(left: Date | null, right: Date | null): Date | null {
   if (left === null || right === null) return left ?? right;
   return left < right ? left : right;
-}
-
-/** Who is signed in, as the page shows it. */
-interface PrincipalShown {
-  readonly kind: "tenant" | "operator";
-  readonly tenantId: string | null;
-  readonly tenantName: string | null;
-  readonly keyId: string | null;
-  readonly keyName: string | null;
-  readonly userId: string | null;
-  /** Null: an operator's, who is no tenant's. */
-  readonly role: AccessRole | null;
-  readonly agentIds: readonly string[] | null;
-}
-
-const nobody = {
-  tenantId: null,
-  tenantName: null,
-  keyId: null,
-  keyName: null,
-  userId: null,
-  role: null,
-  agentIds: null,
-};
-const operatorShown = { principal: { kind: "operator", ...nobody } satisfies PrincipalShown, endsAt: null };
-
-async function describeTenant(
-  { sql }: Ctx,
-  { tenant, keyId, role, agentIds, authUserId: userId }: Principal,
-): Promise<{ readonly principal: PrincipalShown; readonly endsAt: Date | null }> {
-  const [row] = await sql<{ tenantName: string; keyName: string | null; endsAt: Date | null }[]>`
-    select t.name as tenant_name, k.name as key_name, k.expires_at as ends_at
-    from tenants t left join api_keys k on k.id = ${keyId} and k.tenant_id = t.id where t.id = ${tenant.id}`;
-  const { tenantName, keyName, endsAt } = row ?? { tenantName: "", keyName: null, endsAt: null };
-  const who = { kind: "tenant", tenantId: tenant.id, tenantName, keyId, keyName, userId, role, agentIds } as const;
-  return { principal: who, endsAt };
-}
-
-function sessionShown({ publicUrl }: Ctx, principal: PrincipalShown, { csrfToken }: Secret, expiresAt: Date) {
-  const installation = { version, publicUrl };
-  return { principal, csrfToken, expiresAt: expiresAt.toISOString(), idleSeconds: sessionIdleSeconds, installation };
 }

@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { apiKeyFault } from "./api-key-fault.ts";
 import { hostsOf } from "./database/address.ts";
+import { type OidcConfig, OidcConfigFault, readOidcConfig } from "./oidc-config.ts";
 import { parseRedisUrl } from "./relay/redis-address.ts";
 import { programLimitsDefault, type SandboxConfig } from "./sandbox-config.ts";
 import { readSecretFiles, SecretFileFault } from "./secret-files.ts";
@@ -66,6 +67,8 @@ export interface Config {
   readonly console: boolean;
   /** What signs an operator in to the console; null: nothing does. */
   readonly operatorToken: string | null;
+  /** What signs people in to the console by OpenID Connect; null: nothing does. */
+  readonly consoleOidc: OidcConfig | null;
   readonly sandbox: SandboxConfig;
   /** The package script that this process is, when a package manager runs it; null otherwise. */
   readonly parentScript: ParentScript;
@@ -183,6 +186,7 @@ export function readConfig(env: Environment = environment, defaults: ConfigDefau
     ),
     console: flag("CONSOLE", text("CONSOLE"), defaults.console),
     operatorToken: secret("OPERATOR_TOKEN", text("OPERATOR_TOKEN"), tokenBytesMin),
+    consoleOidc: consoleOidc(text),
     sandbox: sandboxConfig(text),
     parentScript: lastingScripts.find((script) => script === text("npm_lifecycle_event")) ?? null,
   };
@@ -193,6 +197,14 @@ function readFiles(env: Environment): Environment {
     return readSecretFiles(env);
   } catch (error) {
     throw error instanceof SecretFileFault ? new ConfigError(error.message) : error;
+  }
+}
+
+function consoleOidc(text: (name: string) => string | null): OidcConfig | null {
+  try {
+    return readOidcConfig(text);
+  } catch (error) {
+    throw error instanceof OidcConfigFault ? new ConfigError(error.message) : error;
   }
 }
 

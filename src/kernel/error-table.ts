@@ -138,6 +138,7 @@ export const errorTable = {
     b: [403, "invalid_request"],
     message: "A client token is not good for this operation; it takes an API key or a dashboard sign-in.",
   },
+  sign_in_refused: { b: [403, "sign_in_refused"], message: "The identity provider's account has no access here." },
   platform_skill_read_only: { b: [403, "invalid_request"], message: "Platform skills are read-only." },
   foreign_request: {
     b: [403, "foreign_request"],

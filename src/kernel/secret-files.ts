@@ -13,6 +13,7 @@ export const secretVariables = [
   "DASHBOARD_JWT_SECRET",
   "METRICS_TOKEN",
   "OPERATOR_TOKEN",
+  "CONSOLE_OIDC_CLIENT_SECRET",
   "SANDBOX_TOKEN",
   "PLATFORM_PROVIDER_API_KEY",
 ] as const;

@@ -13,8 +13,8 @@ export type Command = (sql: AnySql) => Promise<string>;
 /** Reads what follows a verb. Throws `UsageError`. */
 export type ReadWords = (words: readonly string[]) => Command;
 
-/** The value of each option that was given. */
-export type Values = Readonly<Record<string, string | boolean | undefined>>;
+/** The value of each option that was given; all of them of an option that may be given more than once. */
+export type Values = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
 
 /** The option of a command that can print JSON for a program. */
 export const jsonOption = { json: { type: "boolean" } } as const;
@@ -29,7 +29,7 @@ export function chooseVerb(verbs: Readonly<Record<string, ReadWords>>, words: re
   throw new UsageError(`${fault}; the ${known.length === 1 ? "command is" : "commands are"} ${known.join(", ")}.`);
 }
 
-/** Returns the reader of a verb that takes these options, each once, and no other words. */
+/** Returns the reader of a verb that takes these options, each once unless it is `multiple`, and no other words. */
 export function withOptions(
   options: NonNullable<ParseArgsConfig["options"]>,
   read: (values: Values) => Command,
@@ -47,7 +47,7 @@ function readValues(words: readonly string[], options: NonNullable<ParseArgsConf
       tokens: true,
     });
     const given = tokens.flatMap((token) => (token.kind === "option" ? [token.name] : []));
-    const repeated = given.find((name, place) => given.indexOf(name) !== place);
+    const repeated = given.find((name, place) => given.indexOf(name) !== place && options[name]?.multiple !== true);
     if (repeated !== undefined) throw new UsageError(`--${repeated} is given twice.`);
     return values as Values;
   } catch (error) {

@@ -2,6 +2,7 @@ import { setTenant } from "../installation/actions.ts";
 import { commandOperator, recordOperator } from "../installation/operator-audit.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import type { Form } from "../kernel/errors.ts";
+import { groupsPerTenantMax } from "../members/groups.ts";
 import { deleteTenant } from "../tenants/purge.ts";
 import {
   apiKeysMaxMax,
@@ -10,6 +11,7 @@ import {
   listTenants,
   type TenantChange,
   type TenantRecord,
+  TooManyGroups,
   weightMax,
 } from "../tenants/store.ts";
 import {
@@ -22,6 +24,7 @@ import {
   type Values,
   withOptions,
 } from "./command.ts";
+import { readGroups } from "./tenant-groups.ts";
 import { readKey } from "./tenant-key.ts";
 import { noTenant, readName, readTenant } from "./tenant-words.ts";
 import type { Columns } from "./text-table.ts";
@@ -33,6 +36,7 @@ tenant set --tenant ten_… [--name N] [--subscription active|inactive] [--usage
            [--quota-turns-per-day N|none] [--rate-limit N|none] [--monetization on|off] [--form a|b]
            [--pause-hours N] [--retention-days N|none]
            [--running-turns N|none] [--queued-turns N|none] [--weight N] [--api-keys N]
+           [--group NAME=admin|editor|runner|approver|reader|none]…
 tenant key --tenant ten_… [--name N] [--replace ak_…] [--json]
 tenant delete --tenant ten_…
 `;
@@ -64,6 +68,7 @@ const verbs = {
       weight: { type: "string" },
       "stored-mib": { type: "string" },
       "api-keys": { type: "string" },
+      group: { type: "string", multiple: true },
       form: { type: "string" },
     },
     readSet,
@@ -118,10 +123,15 @@ function readSet(values: Values): Command {
     ...(values["pause-hours"] !== undefined && { pauseHours: whole(values, "pause-hours", 1, pauseHoursMax) }),
     ...(values["retention-days"] !== undefined && { retentionDays: retention(values) }),
     ...(values.form !== undefined && { form: readForm(values) }),
+    ...(values.group !== undefined && { groups: readGroups(values) }),
   };
   if (Object.keys(change).length === 0) throw new UsageError("tenant set needs something to set.");
   return async (sql) => {
-    const changed = await setTenant(sql, commandOperator(), tenantId, change);
+    const changed = await setTenant(sql, commandOperator(), tenantId, change).catch((error: unknown) => {
+      throw error instanceof TooManyGroups
+        ? new UsageError(`A tenant has at most ${groupsPerTenantMax} groups.`)
+        : error;
+    });
     if (changed === null) throw noTenant(tenantId);
     return changed.length > 0 ? `${tenantId} is changed.\n` : `${tenantId} has these values already.\n`;
   };
@@ -189,6 +199,7 @@ const columns: Columns<TenantRecord> = [
   ["WEIGHT", (tenant) => String(tenant.weight)],
   ["KEYS", (tenant) => String(tenant.apiKeysMax)],
   ["STORED", ({ storedBytes, storedMib }) => storedText(storedBytes, storedMib)],
+  ["GROUPS", ({ groups }) => shownGroups(groups)],
   ["PAUSE", (tenant) => `${tenant.pauseHours} h`],
   ["RETENTION", (tenant) => (tenant.retentionDays === null ? "none" : `${tenant.retentionDays} d`)],
   ["MONETIZATION", (tenant) => (tenant.monetization ? "on" : "off")],
@@ -196,6 +207,11 @@ const columns: Columns<TenantRecord> = [
 
 function shown(value: number | null): string {
   return value === null ? "none" : String(value);
+}
+
+function shownGroups(groups: TenantRecord["groups"]): string {
+  const shown = Object.entries(groups).map(([name, role]) => `${name}=${role}`);
+  return shown.length === 0 ? "none" : shown.join(", ");
 }
 
 function storedText(bytes: number, storedMib: number | null): string {

@@ -1,10 +1,12 @@
 import { createManagedAgent } from "../agents/managed.ts";
 import { createApiKey } from "../apikeys/store.ts";
 import { countStored } from "../kernel/admission/stored-bytes.ts";
+import type { AccessRole } from "../kernel/auth/roles.ts";
 import type { AnySql, Tx } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import type { Form } from "../kernel/errors.ts";
 import { type IdOf, newId } from "../kernel/ids.ts";
+import { type GroupRole, groupsOf, setGroups } from "../members/groups.ts";
 
 /** The largest number of the columns of type `integer`. */
 export const integerMax = 2_147_483_647;
@@ -42,6 +44,8 @@ export interface TenantRecord {
   readonly apiKeysMax: number;
   /** What it stores, in bytes. */
   readonly storedBytes: number;
+  /** Groups of the identity provider, each with its role in the tenant. */
+  readonly groups: Readonly<Record<string, AccessRole>>;
   readonly createdAt: string;
 }
 
@@ -61,6 +65,13 @@ export interface TenantChange {
   readonly storedMib?: number | null;
   readonly apiKeysMax?: number;
   readonly form?: Form;
+  /** Groups of the identity provider with their roles in the tenant; null takes one away. */
+  readonly groups?: readonly GroupRole[];
+}
+
+/** A tenant would have more groups with a role than it may. */
+export class TooManyGroups extends Error {
+  override readonly name = "TooManyGroups";
 }
 
 /** Creates a tenant without credentials and returns its id. */
@@ -93,17 +104,23 @@ export function createTenantWithKey(
 
 /** Returns all tenants that have not ended, oldest first. */
 export async function listTenants(sql: AnySql): Promise<TenantRecord[]> {
-  const rows = await sql<(Omit<TenantRecord, "createdAt"> & { createdAt: Date })[]>`
+  const rows = await sql<(Omit<TenantRecord, "createdAt" | "groups"> & { createdAt: Date })[]>`
     select id as tenant_id, name, form, case when deleting_at is null then 'active' else 'deleting' end as status,
       subscription, usage_credit, quota_turns_per_day,
       rate_limit, monetization, pause_hours, retention_days, running_turns, queued_turns, weight, stored_mib, api_keys_max,
       coalesce(stored_bytes, 0) as stored_bytes, created_at
     from tenants where deleted_at is null order by created_at, id`;
+  const groups = await groupsOf(sql);
   const tenants: TenantRecord[] = [];
   for (const row of rows) {
     // What takes too long to be added up is shown as it was when that was done last.
     const storedBytes = await countStored(sql, row.tenantId).catch(() => Number(row.storedBytes));
-    tenants.push({ ...row, storedBytes, createdAt: row.createdAt.toISOString() });
+    tenants.push({
+      ...row,
+      groups: groups.get(row.tenantId) ?? {},
+      storedBytes,
+      createdAt: row.createdAt.toISOString(),
+    });
   }
   return tenants;
 }
@@ -115,7 +132,7 @@ export async function isActiveTenant(inner: Tx, tenantId: string): Promise<boole
   return rows.length > 0;
 }
 
-/** Changes a tenant. Returns the names of the fields that have another value now; null when there is no tenant of this id. */
+/** Changes a tenant. Returns the names of the fields that have another value now; null when there is no tenant of this id. Throws `TooManyGroups`. */
 export function changeTenant(sql: AnySql, tenantId: string, change: TenantChange): Promise<string[] | null> {
   const columns = {
     ...(change.name !== undefined && { name: change.name }),
@@ -135,11 +152,15 @@ export function changeTenant(sql: AnySql, tenantId: string, change: TenantChange
   };
   return tx(sql, async (inner) => {
     const [before] = await inner<TenantChange[]>`
-      select ${inner(Object.keys(columns))} from tenants where id = ${tenantId} and deleted_at is null for no key update`;
+      select ${inner(["id", ...Object.keys(columns)])} from tenants where id = ${tenantId} and deleted_at is null for no key update`;
     if (before === undefined) return null;
-    await inner`update tenants set ${inner(columns)} where id = ${tenantId}`;
+    const { groups = [], ...fields } = change;
+    if (Object.keys(columns).length > 0) await inner`update tenants set ${inner(columns)} where id = ${tenantId}`;
     if (typeof change.quotaTurnsPerDay === "number") await countToday(inner, tenantId);
-    return (Object.keys(change) as (keyof TenantChange)[]).filter((field) => change[field] !== before[field]);
+    const groupsChanged = groups.length > 0 && (await setGroups(inner, tenantId, groups));
+    if (groupsChanged === "full") throw new TooManyGroups();
+    const changed = (Object.keys(fields) as (keyof typeof fields)[]).filter((field) => fields[field] !== before[field]);
+    return groupsChanged ? [...changed, "groups"] : changed;
   });
 }
 

@@ -40,6 +40,7 @@ describe("an operator", () => {
       keyId: null,
       keyName: null,
       userId: null,
+      memberId: null,
       role: null,
       agentIds: null,
     });

@@ -44,6 +44,7 @@ describe("signing in", () => {
       keyId: key?.id,
       keyName: "test",
       userId: null,
+      memberId: null,
       role: "admin",
       agentIds: null,
     });

@@ -24,7 +24,13 @@ import {
   tokenSecondsMax,
   tokenSecondsMin,
 } from "../../src/client-tokens/schema.ts";
-import { linkMinutes, pageSessionsMax, sessionHoursMax } from "../../src/console-server/store.ts";
+import {
+  groupMembersKeptDays,
+  linkMinutes,
+  pageSessionsMax,
+  personSessionsMax,
+  sessionHoursMax,
+} from "../../src/console-server/store.ts";
 import { largeBodiesMax } from "../../src/kernel/admission/large-bodies.ts";
 import { reportsMax } from "../../src/kernel/admission/reports.ts";
 import { guessesMax } from "../../src/kernel/auth/guess-limit.ts";
@@ -89,7 +95,7 @@ const constantsByRow: Readonly<Record<string, Readonly<Record<string, number>>>>
   providers: { providersPerTenantMax },
   workspaces: { workspacesPerTenantMax: workspaces.workspacesPerTenantMax },
   tasks: { tasksPerTenantMax },
-  "sessions of the console": { pageSessionsMax, sessionHoursMax },
+  "sessions of the console": { pageSessionsMax, personSessionsMax, sessionHoursMax },
   "sign-in link": { linkMinutes },
   webhooks: { webhooksPerTenantMax: webhooks.webhooksPerTenantMax },
   "reason of a decision": { approvalReasonCharactersMax },
@@ -190,7 +196,9 @@ const ownedElsewhere: Readonly<Record<string, Readonly<Record<string, readonly [
     "24 hours": ["idempotencyKeepHours", shared.idempotencyKeepHours],
     "7 days": "counts of a day's turns",
     "90 days": "dead letters",
+    "400 days": ["groupMembersKeptDays", groupMembersKeptDays],
   },
+  "docs/sign-in.md": { "1 MiB": "an answer of the identity provider" },
   "docs/watching.md": { "64 Ki": "characters of an attribute of a span", "16 Ki": "characters of a text in it" },
   "docs/decisions/mcp-sign-in.md": { "10 minutes": ["signInMinutes", mcp.signInMinutes] },
   "docs/decisions/agents.md": { "15 minutes": "a signed URL of a picture" },

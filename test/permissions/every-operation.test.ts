@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Form } from "../../src/kernel/errors.ts";
 import { leastRoleOf, ladder as roles } from "../contract/roles.ts";
 import { type ConsolePage, signInToConsole } from "../harness/console-page.ts";
+import { oidcEnv, signInPerson, useIdentityProvider } from "../harness/console-person.ts";
 import { useTenant } from "../harness/fixture.ts";
 import type { ApiResponse } from "../harness/harness.ts";
 
@@ -12,7 +13,8 @@ interface Described {
   readonly "x-role": Role;
 }
 
-const { h, t } = await useTenant({ env: { CONSOLE: "1" } });
+const idp = await useIdentityProvider();
+const { h, t } = await useTenant({ env: oidcEnv(idp) });
 await h.sql`update tenants set api_keys_max = 20 where id = ${t.id}`;
 const tokens = Object.fromEntries(
   await Promise.all(
@@ -51,10 +53,26 @@ const throughConsole: Door = async (role, { method, path }) => {
   return (await page).call(method, path.replace("/v1", ""));
 };
 
+const people = new Map<Role, Promise<ConsolePage>>();
+
+/** A member of each role. */
+async function memberPage(role: Role): Promise<ConsolePage> {
+  const email = `${role}@example.org`;
+  await t.parley.members.create({ email, role });
+  return signInPerson(h.app, idp, { email });
+}
+
+const throughMember: Door = async (role, { method, path }) => {
+  const page = people.get(role) ?? memberPage(role);
+  people.set(role, page);
+  return (await page).call(method, path.replace("/v1", ""));
+};
+
 const doors: Readonly<Record<string, Door>> = {
   "/v1 in form B": throughApi("b"),
   "/v1 in form A": throughApi("a"),
   "the console": throughConsole,
+  "the console of a member": throughMember,
 };
 
 const mayDo = (role: Role, needs: Role) => roles.indexOf(role) >= roles.indexOf(needs);

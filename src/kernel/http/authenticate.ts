@@ -3,7 +3,7 @@ import { isProven, type Proof, ProofNeededError } from "../auth/proof.ts";
 import type { Ctx } from "../context.ts";
 import { retryWhileUnavailable } from "../database/retry.ts";
 import { ApiError, spell } from "../errors.ts";
-import { rememberClient, waitsUntil } from "./request.ts";
+import { memberOf, rememberClient, waitsUntil } from "./request.ts";
 
 /**
  * Returns what `work` returns for who sent a request. With `in statement`, an API key that was looked up a moment ago is
@@ -46,7 +46,8 @@ function isRefusal(error: unknown): boolean {
  */
 async function authenticateRequest(ctx: Ctx, request: Request, proof: Proof): Promise<Principal> {
   const authorization = request.headers.get("authorization");
-  const recalled = proof === "in statement" ? ctx.authenticator.recall(authorization) : null;
+  const recalled =
+    proof === "in statement" && memberOf(request) === null ? ctx.authenticator.recall(authorization) : null;
   const principal = recalled ?? (await lookUp(ctx, request, authorization));
   if (principal.client !== null) rememberClient(request, principal.client);
   await ctx.slots.identify(request, principal.tenant);
@@ -55,10 +56,11 @@ async function authenticateRequest(ctx: Ctx, request: Request, proof: Proof): Pr
 
 async function lookUp(ctx: Ctx, request: Request, authorization: string | null): Promise<Principal> {
   const limitMs = waitsUntil(request) - Date.now();
-  return retryWhileUnavailable(() => ctx.authenticator.authenticate(authorization), { limitMs }).catch(
-    (error: unknown) => {
-      if (error instanceof ApiError && error.reason === "unauthorized") ctx.slots.refuse(request);
-      throw error;
-    },
-  );
+  const member = memberOf(request);
+  const find = () =>
+    member === null ? ctx.authenticator.authenticate(authorization) : ctx.authenticator.authenticateMember(member);
+  return retryWhileUnavailable(find, { limitMs }).catch((error: unknown) => {
+    if (error instanceof ApiError && error.reason === "unauthorized") ctx.slots.refuse(request);
+    throw error;
+  });
 }

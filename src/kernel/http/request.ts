@@ -1,6 +1,6 @@
 import type { ClientScope } from "../auth/client-scope.ts";
 import type { Form } from "../errors.ts";
-import { newId } from "../ids.ts";
+import { type IdOf, newId } from "../ids.ts";
 import { databaseWaitMs } from "../limits.ts";
 import { workHere } from "../telemetry/work.ts";
 
@@ -30,6 +30,18 @@ export function rememberRoute(request: Request, route: string): void {
 /** Returns the pattern of the route that a request took; `unmatched` where there is none. */
 export function routeOf(request: Request): string {
   return routes.get(request) ?? "unmatched";
+}
+
+const members = new WeakMap<Request, IdOf<"member">>();
+
+/** Notes that a request is a member's, who is signed in to the console: in place of a credential, and known to this process only. */
+export function rememberMember(request: Request, memberId: IdOf<"member">): void {
+  members.set(request, memberId);
+}
+
+/** Returns the member whose request it is; null where a credential says who sent it. */
+export function memberOf(request: Request): IdOf<"member"> | null {
+  return members.get(request) ?? null;
 }
 
 const ofProtocol = new WeakSet<Request>();
