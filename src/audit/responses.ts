@@ -8,6 +8,7 @@ const AuditEventResponse = Component("AuditEvent", {
   id: Id("auditEvent"),
   at: Moment,
   actor: ActorResponse,
+  actorName: example(TextOrNull, "Ana"),
   action: example(Text, "agent.update"),
   resourceType: example(Text, "agent"),
   resourceId: example(TextOrNull, "ag_0123456789abcdefghijklmn"),

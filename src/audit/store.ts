@@ -15,6 +15,8 @@ interface AuditEvent {
   readonly id: IdOf<"auditEvent">;
   readonly at: string;
   readonly actor: AuditActor;
+  /** What the member or the API key is called now; null where that is not known, or it is gone. */
+  readonly actorName: string | null;
   readonly action: string;
   readonly resourceType: string;
   readonly resourceId: string | null;
@@ -38,6 +40,7 @@ interface EventRow {
   moment: Date;
   actorType: AuditActor["type"];
   actorId: string | null;
+  actorName: string | null;
   action: string;
   resourceId: string | null;
   requestId: string | null;
@@ -55,7 +58,10 @@ export async function listAuditEvents(
   const place = readTimeCursor(list, cursor);
   const rows = await sql<EventRow[]>`
     select e.id, e.at as moment, e.actor_type, e.actor_id, e.action, e.resource_id, e.request_id, e.changes,
-      ${placeInTime(sql, "e.at")}
+      case e.actor_type
+        when 'member' then (select coalesce(m.name, m.email) from members m where m.id = e.actor_id and m.tenant_id = e.tenant_id)
+        when 'api_key' then (select k.name from api_keys k where k.id = e.actor_id and k.tenant_id = e.tenant_id)
+      end as actor_name, ${placeInTime(sql, "e.at")}
     from audit_events e
     where e.tenant_id = ${tenantId}
       ${action === undefined ? sql`` : sql`and e.action = ${action}`}
@@ -66,10 +72,20 @@ export async function listAuditEvents(
   return timePage(list, rows, limit, show);
 }
 
-function show({ id, moment, actorType, actorId, action, resourceId, requestId, changes }: EventRow): AuditEvent {
+function show({
+  id,
+  moment,
+  actorType,
+  actorId,
+  actorName,
+  action,
+  resourceId,
+  requestId,
+  changes,
+}: EventRow): AuditEvent {
   const resourceType = action.slice(0, action.indexOf("."));
   const actor = { type: actorType, id: actorId };
-  return { id, at: moment.toISOString(), actor, action, resourceType, resourceId, requestId, changes };
+  return { id, at: moment.toISOString(), actor, actorName, action, resourceType, resourceId, requestId, changes };
 }
 
 /** The job `audit.sweep`: deletes events older than `auditKeepDays`, in steps. */

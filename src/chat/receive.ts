@@ -53,7 +53,7 @@ function receiveMessage(
  */
 function receivePress(
   sql: AnySql,
-  connection: Pick<ChatConnectionRow, "id" | "tenantId" | "configuration">,
+  connection: Pick<ChatConnectionRow, "id" | "tenantId" | "agentId" | "configuration">,
   { approvalId, approved, channel, pressId, person }: IncomingPress,
   requestId: string,
 ): Promise<boolean> {
@@ -70,8 +70,8 @@ function receivePress(
         decidedBy: actor,
         name: person.name,
       });
-      const { tenantId } = connection;
-      const decided = { tenantId, actor, resourceId: approvalId, requestId, changes: ["status"] };
+      const { tenantId, agentId } = connection;
+      const decided = { tenantId, agentId, actor, resourceId: approvalId, requestId, changes: ["status"] };
       await recordAudit(inner, { ...decided, action: "approval.decide" });
       return true;
     } catch (error) {

@@ -66,6 +66,7 @@ export const tenantScreens: readonly ScreenGroup[] = [
       { name: "Webhooks", path: "/webhooks", keys: "gw", load: () => import("./webhooks/screen.tsx") },
       { name: "Providers", path: "/providers", keys: "gv", load: () => import("./providers/screen.tsx") },
       { name: "Billing", path: "/billing", keys: "gb", needs: "admin", load: () => import("./billing/screen.tsx") },
+      { name: "Members", path: "/members", keys: "gj", needs: "admin", load: () => import("./members/screen.tsx") },
       { name: "Keys", path: "/keys", keys: "gy", needs: "admin", load: () => import("./keys/screen.tsx") },
     ],
   },

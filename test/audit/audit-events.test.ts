@@ -36,7 +36,12 @@ describe("an audit event", () => {
     const changed = await t.call("PATCH", path, { body: { name: "Hello", template: "Say another word" } });
     const gone = await t.call("DELETE", path);
     const actor = { type: "api_key", id: await keyOf(t) };
-    const common = { id: expect.stringMatching(/^aud_[0-9a-z]{24}$/), at: expect.any(String), actor };
+    const common = {
+      id: expect.stringMatching(/^aud_[0-9a-z]{24}$/),
+      at: expect.any(String),
+      actor,
+      actorName: "test",
+    };
     const of = { resourceType: "prompt", resourceId: made.body.id };
     const requestOf = ({ headers }: { headers: Headers }) => headers.get("x-request-id") ?? "";
     const events = await eventsOf(made.body.id);

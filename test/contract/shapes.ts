@@ -168,6 +168,7 @@ const shapes: Readonly<Record<string, Fields>> = {
     id: "aud_",
     at: "time",
     actor: "#Actor",
+    actorName: "text?",
     action: "text",
     resourceType: "text",
     resourceId: "text?",

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { type Browser, type BrowserContextOptions, chromium } from "playwright-core";
 import { listen } from "../../src/kernel/runtime.ts";
 import { ensureConsoleBuilt } from "./console-build.ts";
+import { consoleOrigin } from "./console-page.ts";
 import { ConsoleVisit } from "./console-visit.ts";
 import { useTenant } from "./fixture.ts";
 import type { Harness, TestTenant } from "./harness.ts";
@@ -41,8 +42,10 @@ export async function useConsole(settings: Readonly<Record<string, string>> = {}
   let browser: Browser | null = null;
   if (hasBrowser) {
     await ensureConsoleBuilt();
+    // An identity provider sends the browser back to the address that the service has by its own account.
+    const atPublicUrl = `--host-resolver-rules=MAP ${new URL(consoleOrigin).host} 127.0.0.1:${service.port}`;
     // Root may start it only without its own sandbox.
-    browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
+    browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", atPublicUrl] });
   }
   afterAll(async () => {
     await browser?.close();

@@ -162,6 +162,7 @@ export interface AuditEvent {
   id: string;
   at: string;
   actor: Actor;
+  actorName: string | null;
   action: string;
   resourceType: string;
   resourceId: string | null;

@@ -6,7 +6,7 @@ import { queryClient } from "./queries.ts";
 /** What a credential may do. */
 export type ConsoleRole = ApiKey["role"];
 
-/** Who is signed in: a tenant, by a key of it or by a user's token, or the operator of the installation. */
+/** Who is signed in: somebody in a tenant, by a key, a token or as a member; an operator of the installation; or a person who has chosen neither. */
 export type ConsolePrincipal =
   | {
       readonly kind: "tenant";
@@ -15,18 +15,41 @@ export type ConsolePrincipal =
       readonly keyId: string | null;
       readonly keyName: string | null;
       readonly userId: string | null;
+      readonly memberId: string | null;
       readonly role: ConsoleRole;
       readonly agentIds: readonly string[] | null;
     }
-  | { readonly kind: "operator" };
+  | { readonly kind: "operator" }
+  | { readonly kind: "person" };
+
+/** Who signed in by the identity provider. */
+export interface ConsolePerson {
+  readonly email: string;
+  readonly name: string | null;
+  readonly isOperator: boolean;
+}
+
+/** A tenant that a person may work in. */
+export interface ConsoleTenant {
+  readonly tenantId: string;
+  readonly name: string;
+  readonly role: ConsoleRole;
+}
 
 /** A person's time in the console, as the service tells it. */
 export interface ConsoleSession {
   readonly principal: ConsolePrincipal;
+  /** Null: signed in with a key or a token. */
+  readonly person: ConsolePerson | null;
+  readonly tenants: readonly ConsoleTenant[];
   readonly csrfToken: string;
   readonly expiresAt: string;
   readonly installation?: { readonly version: string; readonly publicUrl: string };
 }
+
+/** Why the identity provider's sign-in led back without a session; null where none did. */
+export let signInFault: string | null = null;
+const faultPrefix = "sign-in-fault=";
 
 const sessionKey = ["console-session"];
 let linked: Promise<ConsoleSession> | null = null;
@@ -52,7 +75,18 @@ export async function signIn(apiKey: string): Promise<void> {
 export async function signOut(): Promise<void> {
   const response = await consoleFetch("/console/api/logout", { method: "POST" });
   if (!response.ok && response.status !== 401) await read(response);
+  const { endSessionUrl } = response.status === 200 ? await response.json() : { endSessionUrl: undefined };
   begin(null);
+  tabs.postMessage(null);
+  // The identity provider has a separate session, and leads back here when that has ended.
+  if (typeof endSessionUrl === "string") window.location.assign(endSessionUrl);
+}
+
+/** Works in a tenant of the person from now on; null: as the operator. Throws `ParleyError`. */
+export async function chooseTenant(tenantId: string | null): Promise<void> {
+  const headers = { "Content-Type": "application/json" };
+  const body = JSON.stringify({ tenantId });
+  begin(await read(await consoleFetch("/console/api/session/tenant", { method: "POST", headers, body })));
   tabs.postMessage(null);
 }
 
@@ -75,7 +109,9 @@ async function followOtherTab(): Promise<void> {
 export function signInByLink(): void {
   const code = window.location.hash.slice(1);
   if (code === "") return;
+  if (code.startsWith(faultPrefix)) signInFault = code.slice(faultPrefix.length);
   window.history.replaceState(null, "", window.location.pathname + window.location.search);
+  if (signInFault !== null) return;
   linked = login({ code });
   linked.catch(() => {});
 }

@@ -6,6 +6,7 @@ interface Who {
 
 const kinds: { readonly [type: string]: string } = {
   api_key: "API key",
+  member: "Member",
   dashboard_user: "User",
   chat_user: "Chat user",
   operator: "Operator",

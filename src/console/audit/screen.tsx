@@ -14,9 +14,15 @@ const columns: readonly Column<AuditEvent>[] = [
   { name: "Action", cell: ({ action }) => <strong>{action.replaceAll("_", " ").replace(".", ": ")}</strong> },
   { name: "Resource", cell: Resource },
   { name: "Changed", cell: ({ changes }) => changes.join(", ") || <span className="faint">–</span>, wideOnly: true },
-  { name: "Who", cell: ({ actor }) => <Named {...actorText(actor)} /> },
+  { name: "Who", cell: Actor },
   { name: "When", cell: ({ at }) => <When at={at} /> },
 ];
+
+/** By name where there is one, and by kind; the id is what the filter takes. */
+function Actor({ actor, actorName }: AuditEvent) {
+  const { kind, id } = actorText(actor);
+  return <Named kind={actorName === null ? kind : `${actorName} (${kind})`} id={id} />;
+}
 
 function Resource({ resourceType, resourceId }: AuditEvent) {
   const place = resourceId === null ? null : resourcePlace(resourceType, resourceId);

@@ -94,10 +94,10 @@ function StatusNotice({ connection }: { readonly connection: McpConnection }) {
   );
 }
 
-/** The dashboard user who is signed in; null for an API key. */
+/** The member or dashboard user who is signed in; null for an API key. */
 function useUserId(): string | null {
   const principal = useConsoleSession().data?.principal;
-  return principal?.kind === "tenant" ? principal.userId : null;
+  return principal?.kind === "tenant" ? (principal.memberId ?? principal.userId) : null;
 }
 
 function ConnectionActions({ connection }: { readonly connection: McpConnection }) {

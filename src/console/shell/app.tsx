@@ -5,6 +5,7 @@ import { queryClient } from "../api/queries.ts";
 import { useConsoleSession } from "../api/session.ts";
 import { LoadFailure, Loading } from "../parts/states.tsx";
 import { Toasts } from "../parts/toasts.tsx";
+import { ChooseTenantPage } from "./choose-tenant.tsx";
 import { ErrorBoundary } from "./error-boundary.tsx";
 import { Frame } from "./frame.tsx";
 import { SignInPage } from "./sign-in.tsx";
@@ -28,6 +29,7 @@ export function ConsoleApp() {
 /** Who is not signed in sees the sign-in at whatever address, and after it what is at that address. */
 function Gate() {
   const session = useConsoleSession();
+  if (session.data?.principal.kind === "person") return <ChooseTenantPage session={session.data} />;
   if (session.data) return <Frame session={session.data} />;
   if (session.data === null) return <SignInPage />;
   if (session.error !== null)

@@ -15,7 +15,7 @@ import { ScreenPlace } from "./screen-place.tsx";
 /** Screens that are there for somebody, by their groups. */
 function shownGroups(principal: ConsoleSession["principal"]): ScreenGroup[] {
   const isOffered = ({ load, needs = "reader" }: Screen) =>
-    load !== null && (principal.kind === "operator" || isAtLeast(principal.role, needs));
+    load !== null && (principal.kind !== "tenant" || isAtLeast(principal.role, needs));
   return (principal.kind === "operator" ? operatorScreens : tenantScreens)
     .map(({ title, screens }) => ({ title, screens: screens.filter(isOffered) }))
     .filter(({ screens }) => screens.length > 0);

@@ -1,9 +1,11 @@
-import { useEffect, useRef } from "react";
+import { useEffect, useRef, useState } from "react";
 import { Link } from "wouter";
 import { type ConsoleSession, signOut } from "../api/session.ts";
 import { Button } from "../parts/button.tsx";
+import { Dialog } from "../parts/dialog.tsx";
 import { toastError } from "../parts/toasts.tsx";
 import type { ScreenGroup } from "../screens.ts";
+import { TenantChoices } from "./choose-tenant.tsx";
 import { loadScreen } from "./screen-place.tsx";
 
 interface NavigationProps {
@@ -17,6 +19,7 @@ interface NavigationProps {
 /** The links to all screens, who is signed in, and the way out. */
 export function Navigation({ groups, session, present, onClose }: NavigationProps) {
   const place = useRef<HTMLElement>(null);
+  const [isChoosing, setChoosing] = useState(false);
   const { principal, installation } = session;
   useEffect(() => {
     // Where the list is longer than the window, the present screen's link is in sight. `scrollIntoView`
@@ -57,13 +60,27 @@ export function Navigation({ groups, session, present, onClose }: NavigationProp
       </div>
       <footer>
         <p className="who">
-          <strong>{principal.kind === "operator" ? "Operator" : principal.tenantName}</strong>
-          <span>{principal.kind === "tenant" ? (principal.keyName ?? principal.userId) : null}</span>
+          <strong>{principal.kind === "tenant" ? principal.tenantName : "Operator"}</strong>
+          <span>{whoIsIn(session)}</span>
           {principal.kind === "tenant" && principal.role !== "admin" && <span>{principal.role}</span>}
         </p>
+        {session.tenants.length + (session.person?.isOperator ? 1 : 0) > 1 && (
+          <>
+            <Button onClick={() => setChoosing(true)}>Change tenant</Button>
+            <Dialog title="Change tenant" open={isChoosing} onOpenChange={setChoosing}>
+              <TenantChoices session={session} onChosen={() => setChoosing(false)} />
+            </Dialog>
+          </>
+        )}
         <Button onClick={() => void signOut().catch(toastError)}>Sign out</Button>
         {installation && <p className="faint">Parley {installation.version}</p>}
       </footer>
     </nav>
   );
+}
+
+/** What the person, the key or the user is called. */
+function whoIsIn({ principal, person }: ConsoleSession): string | null {
+  if (person !== null) return person.name ?? person.email;
+  return principal.kind === "tenant" ? (principal.keyName ?? principal.userId) : null;
 }

@@ -1,6 +1,8 @@
+import { useQuery } from "@tanstack/react-query";
 import { ParleyError } from "parley/client";
 import { useEffect } from "react";
-import { signIn } from "../api/session.ts";
+import { readConsole } from "../api/fetch.ts";
+import { signIn, signInFault } from "../api/session.ts";
 import { TextField } from "../parts/fields.tsx";
 import { ApiForm, useApiForm } from "../parts/form.tsx";
 
@@ -15,6 +17,7 @@ export function SignInPage() {
     <main className="lonely">
       <div className="sign-in">
         <h1>Parley</h1>
+        <ByProvider />
         <ApiForm form={form} action="Sign in" disabled={form.values.apiKey.trim() === ""}>
           <TextField
             form={form}
@@ -33,6 +36,44 @@ export function SignInPage() {
     </main>
   );
 }
+
+/** The button of the identity provider, where there is one, and why it led back here. */
+function ByProvider() {
+  const { data } = useQuery({
+    queryKey: ["sign-in-provider"],
+    queryFn: () => readConsole<{ readonly provider: SignInProvider | null }>("/console/api/oidc"),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  if (!data?.provider) return null;
+  const { name, startUrl } = data.provider;
+  const { pathname, search } = window.location;
+  return (
+    <>
+      {signInFault !== null && (
+        <p className="notice" role="alert">
+          {faults[signInFault] ?? faults.unauthorized}
+        </p>
+      )}
+      <p>
+        <a className="button primary" href={`${startUrl}?to=${encodeURIComponent(pathname + search)}`}>
+          Sign in with {name}
+        </a>
+      </p>
+    </>
+  );
+}
+
+interface SignInProvider {
+  readonly name: string;
+  readonly startUrl: string;
+}
+
+const faults: { readonly [reason: string]: string } = {
+  unauthorized: "The sign-in could not be finished. Begin it again.",
+  sign_in_refused:
+    "Your account has no access here. Its address has to be verified, and an admin of your team has to invite it; an invitation ends after some days.",
+  service_unavailable: "The identity provider cannot be reached. Try again in a moment.",
+};
 
 /** What the API says of a wrong credential is meant for programs. */
 async function enter(apiKey: string): Promise<void> {

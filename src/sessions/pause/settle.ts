@@ -173,7 +173,7 @@ async function settleSaid(inner: Tx, request: PauseRequest, pause: Pause): Promi
     decisions.push(...(await inner<ApprovalRow[]>`${decideMove(inner, approval.id, decision)}`));
     const changes = decision.reason === null ? ["status"] : ["status", "reason"];
     const by = { tenantId: principal.tenant.id, actor: principal.actor, action: "approval.decide" } as const;
-    await recordAudit(inner, { ...by, resourceId: approval.id, requestId, changes });
+    await recordAudit(inner, { ...by, resourceId: approval.id, agentId: request.agentId, requestId, changes });
   }
   for (const { call, result } of results) await settleMove(inner, call.id, "output" in result);
   await applySettled(inner, pause, {

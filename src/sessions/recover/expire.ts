@@ -59,8 +59,8 @@ function expiredIn(sql: AnySql, table: ReturnType<AnySql>) {
 function expirePause(sql: Sql, pause: Pause): Promise<boolean> {
   const { turnId, continuationId } = pause;
   return tx(sql, async (inner) => {
-    const [waiting] = await inner`
-      select /* turn.lock_waiting */ 1 from turns
+    const [waiting] = await inner<{ agentId: string }[]>`
+      select /* turn.lock_waiting */ agent_id from turns
       where id = ${turnId} and status = 'waiting' and continuation_id = ${continuationId} and cancel_requested_at is null
       for no key update skip locked`;
     if (waiting === undefined) return false;
@@ -69,8 +69,9 @@ function expirePause(sql: Sql, pause: Pause): Promise<boolean> {
     if (denied.length + calls.length === 0) return false;
     const results = calls.map(({ toolCallId }) => ({ toolCallId, errorText: expiredReason }));
     await applySettled(inner, pause, { decisions: denied.map(decisionOf), results });
+    const { agentId } = waiting;
     for (const { id, tenantId } of denied)
-      await recordAudit(inner, { ...byTheSystem, tenantId, resourceId: id, changes: ["status", "reason"] });
+      await recordAudit(inner, { ...byTheSystem, tenantId, agentId, resourceId: id, changes: ["status", "reason"] });
     return true;
   });
 }
