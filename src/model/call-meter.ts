@@ -1,6 +1,7 @@
 import { Buffer } from "node:buffer";
-import { APICallError, InvalidPromptError, LoadAPIKeyError, RetryError, UnsupportedFunctionalityError } from "ai";
+import { InvalidPromptError, LoadAPIKeyError, RetryError, UnsupportedFunctionalityError } from "ai";
 import { RefusedAddressError, wasNeverSent } from "../kernel/outbound/fetch.ts";
+import { findCallError } from "./describe-error.ts";
 import { type CallUsage, callUsage, type SaidUsage } from "./token-counts.ts";
 
 /** What is told of the model calls of a turn, and asked before each. */
@@ -63,7 +64,8 @@ function wasRefused(error: unknown): boolean {
   let link = RetryError.isInstance(error) ? error.lastError : error;
   for (const kind of [InvalidPromptError, LoadAPIKeyError, UnsupportedFunctionalityError])
     if (kind.isInstance(link)) return true;
-  if (APICallError.isInstance(link) && link.statusCode !== undefined) return link.statusCode >= 400;
+  const status = findCallError(link)?.statusCode;
+  if (status !== undefined) return status >= 400;
   // The vendors' clients wrap an error once or twice.
   for (let depth = 0; link instanceof Error && depth < 5; link = link.cause, depth++)
     if (link instanceof RefusedAddressError || wasNeverSent(link)) return true;

@@ -39,9 +39,12 @@ export function failsBeforeSending(error: unknown): boolean {
   return failuresOfPrompt.some((kind) => kind.isInstance(error));
 }
 
-/** Returns the failed request in an error, or null; the gateway's client wraps it. */
+/** Returns the failed request in an error, or null; the gateway's client wraps it, and so do tries that were repeated. */
 export function findCallError(error: unknown): APICallError | null {
-  for (let link = error, depth = 0; link instanceof Error && depth < 5; link = link.cause, depth++)
+  let link = error;
+  for (let depth = 0; link instanceof Error && depth < 5; depth++) {
     if (APICallError.isInstance(link)) return link;
+    link = RetryError.isInstance(link) ? link.lastError : link.cause;
+  }
   return null;
 }

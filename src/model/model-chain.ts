@@ -1,8 +1,8 @@
-import { APICallError, type LanguageModel, type ModelMessage, NoOutputGeneratedError, RetryError } from "ai";
+import { type LanguageModel, type ModelMessage, NoOutputGeneratedError, RetryError } from "ai";
 import type { ModelSettings } from "../providers/model-settings.ts";
 import { ToolError } from "../tools/error.ts";
 import { promptBytes } from "./call-meter.ts";
-import { failsBeforeSending } from "./describe-error.ts";
+import { failsBeforeSending, findCallError } from "./describe-error.ts";
 import { EndedWrongError } from "./ended-wrong.ts";
 import { callModel } from "./model-call.ts";
 import type { ModelCallRequest } from "./model-call-request.ts";
@@ -170,8 +170,8 @@ function gives(part: CallPart): boolean {
 function mayFallBack(failure: unknown): boolean {
   const cause = RetryError.isInstance(failure) ? failure.lastError : failure;
   if (failsBeforeSending(cause)) return false;
-  if (!APICallError.isInstance(cause) || cause.statusCode === undefined) return true;
-  const { statusCode } = cause;
+  const statusCode = findCallError(cause)?.statusCode;
+  if (statusCode === undefined) return true;
   // Below 400 its answer broke off before it gave anything.
   return statusCode < 400 || statusCode === 408 || statusCode === 429 || statusCode >= 500;
 }

@@ -1,6 +1,7 @@
-import { APICallError, type FinishReason, type streamText } from "ai";
+import type { FinishReason, streamText } from "ai";
 import { isTracing, type OpenSpan, recordsContent, startSpan } from "../kernel/telemetry/trace.ts";
 import type { TokenCounts } from "../usage/tokens.ts";
+import { findCallError } from "./describe-error.ts";
 import { AnswerContent, type PromptMessage, promptContent, type ReceivedPart } from "./span-content.ts";
 import { tokenCounts } from "./token-counts.ts";
 
@@ -81,7 +82,8 @@ export class ModelSpans {
    * tried again, or the turn is over.
    */
   close(error: unknown): void {
-    const cause = APICallError.isInstance(error) ? String(error.statusCode ?? "unreachable") : "unfinished";
+    const call = findCallError(error);
+    const cause = call === null ? "unfinished" : String(call.statusCode ?? "unreachable");
     this.#open?.set(this.#answer?.content("error") ?? {});
     this.#open?.fail(cause);
     this.#open?.end();

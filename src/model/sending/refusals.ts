@@ -1,5 +1,6 @@
-import { APICallError, DownloadError, type ModelMessage, UnsupportedFunctionalityError } from "ai";
+import { DownloadError, type ModelMessage, UnsupportedFunctionalityError } from "ai";
 import { findBoundsError } from "../../providers/bounds-error.ts";
+import { findCallError } from "../describe-error.ts";
 import type { SentThoughts } from "./fit-prompt.ts";
 import type { UnofferedTool } from "./fit-tools.ts";
 
@@ -61,8 +62,9 @@ const wordsMax = 10_000;
 export function refusalOf(error: unknown): Refusal | null {
   // The vendor's client itself refuses files of types that the vendor does not take, before it sends anything.
   if (UnsupportedFunctionalityError.isInstance(error)) return { status: 415, words: error.message.slice(0, wordsMax) };
-  if (!APICallError.isInstance(error) || error.statusCode === undefined || !refusing.has(error.statusCode)) return null;
-  return { status: error.statusCode, words: `${error.message} ${error.responseBody ?? ""}`.slice(0, wordsMax) };
+  const call = findCallError(error);
+  if (call?.statusCode === undefined || !refusing.has(call.statusCode)) return null;
+  return { status: call.statusCode, words: `${call.message} ${call.responseBody ?? ""}`.slice(0, wordsMax) };
 }
 
 /**
