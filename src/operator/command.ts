@@ -1,4 +1,5 @@
 import { type ParseArgsConfig, parseArgs } from "node:util";
+import type { Config } from "../kernel/config.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import { type Columns, table } from "./text-table.ts";
 
@@ -7,8 +8,11 @@ export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
+/** What a command knows of the processes beside it: the variables of its own environment, which are theirs too. */
+export type CommandConfig = Pick<Config, "workerConcurrency">;
+
 /** A command whose words are understood: it runs on the database and returns what to print. */
-export type Command = (sql: AnySql) => Promise<string>;
+export type Command = (sql: AnySql, config: CommandConfig) => Promise<string>;
 
 /** Reads what follows a verb. Throws `UsageError`. */
 export type ReadWords = (words: readonly string[]) => Command;

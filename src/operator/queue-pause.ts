@@ -31,8 +31,8 @@ export function readPause(values: Values, wanted: "pause" | "resume"): Command {
 
 /** Returns the command `queue status`. */
 export function readStatus(values: Values): Command {
-  return async (sql) => {
-    const { paused: _, ...backlog } = await readBacklog(sql, 1);
+  return async (sql, { workerConcurrency }) => {
+    const { paused: _, ...backlog } = await readBacklog(sql, workerConcurrency);
     const pauses = await listPauses(sql);
     if (values.json === true) return `${JSON.stringify({ ...backlog, pauses })}\n`;
     const held = pauses.length === 0 ? "Nothing is paused.\n" : `Paused:\n${table(pauseColumns, pauses)}`;

@@ -25,7 +25,7 @@ export async function runCommand(words: readonly string[]): Promise<void> {
     const command = readWords(words);
     const config = readConfig(undefined, { logLevel: "warn" });
     // Standard output is for the result, which a program may read, so logs go elsewhere.
-    await print(await onDatabase(config, createLogger(config.logLevel, process.stderr), command));
+    await print(await onDatabase(config, createLogger(config.logLevel, process.stderr), (sql) => command(sql, config)));
   } catch (error) {
     throw error instanceof UsageError ? new OperatorError(error.message) : error;
   }

@@ -15,7 +15,7 @@ describe.skipIf(!inProcess)("a paused queue", async () => {
   afterAll(() => model[Symbol.asyncDispose]());
   const a = await Neighbour.moveIn(h, model);
   const b = await Neighbour.moveIn(h, model);
-  const run = (...words: string[]) => readQueueCommand(words)(h.sql);
+  const run = (...words: string[]) => readQueueCommand(words)(h.sql, h.ctx.config);
   const runJson = async (...words: string[]) => JSON.parse(await run(...words, "--json"));
   const backlog = async () =>
     (await createOperatorApp(h.ctx)(new Request("http://parley.test/backlog"))).json() as Promise<

@@ -21,7 +21,7 @@ describe.skipIf(!inProcess)("the queue's commands", () => {
     await h.sql`delete from graphile_worker._private_jobs`;
   });
 
-  const run = (...words: string[]) => readQueueCommand(words)(h.sql);
+  const run = (...words: string[]) => readQueueCommand(words)(h.sql, h.ctx.config);
   const runJson = async (...words: string[]) => JSON.parse(await run(...words, "--json"));
   const refusal = async (...words: string[]) => {
     try {
@@ -212,7 +212,7 @@ describe.skipIf(sharedRedisUrl === null)("queue drain", () => {
     const worker = await installation.work({ DRAIN_SECONDS: "0" });
     await using model = holdModel(installation.model);
     const c = await installation.client(http.url, model.url);
-    const command = (...words: string[]) => readQueueCommand(words)(installation.sql);
+    const command = (...words: string[]) => readQueueCommand(words)(installation.sql, { workerConcurrency: 500 });
     const states = async () =>
       JSON.parse(await command("workers", "--json")).map((w: { workerId: string; state: string; turns: number }) => [
         w.workerId,

@@ -1,5 +1,6 @@
 import type { AnySql } from "../database/client.ts";
 import { heldPerFree, workerDeadMs } from "../limits.ts";
+import { oldestTurns } from "./oldest-turns.ts";
 
 /** What waits for workers in the whole installation, and how many of them it would take (docs/watching.md). */
 export interface Backlog {
@@ -16,9 +17,6 @@ export interface Backlog {
   /** There, and true, while an operator's pause holds of anything. */
   readonly paused?: true;
 }
-
-/** At most this many turns are counted of each status, the oldest. */
-const turnsMax = 20_000;
 
 /** The turns of a tenant. */
 export interface TenantDemand {
@@ -39,11 +37,9 @@ interface BacklogRow extends Omit<Backlog, "workersWanted" | "paused"> {
 
 /** Returns what there is. `slotsOfOne` are those of a worker where none beats. */
 export async function readBacklog(sql: AnySql, slotsOfOne: number): Promise<Backlog> {
-  const oldest = (status: string) => sql`
-    (select status, tenant_id, parked_at, coalesce(queued_at, accepted_at) as since from turns
-    where status = ${status} and cancel_requested_at is null order by turns.accepted_at limit ${turnsMax})`;
+  const oldest = (status: "queued" | "running") => oldestTurns(sql, status, sql`cancel_requested_at is null`);
   const [row] = await sql<[BacklogRow]>`
-    with /* backlog.read */ counted as materialized (${oldest("queued")} union all ${oldest("running")}),
+    with /* backlog.read */ counted as materialized ((${oldest("queued")}) union all (${oldest("running")})),
     demand as (
       select t.id, t.weight, t.running_turns as running_max, count(*) filter (where c.status = 'running')::int as running,
         count(*) filter (where c.status = 'queued')::int as waiting

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { createOperatorApp } from "../../../src/kernel/http/operator-app.ts";
 import { type TenantDemand, workersFor } from "../../../src/kernel/queue/backlog.ts";
+import { readQueueCommand } from "../../../src/operator/queue.ts";
 import { useService } from "../../harness/fixture.ts";
 
 const tenant = (demand: Partial<TenantDemand>): TenantDemand => ({
@@ -47,6 +48,9 @@ test("/backlog says what waits, and wants the operator's token where one is set"
     workersWanted: 1,
   });
   expect(body.oldestSeconds).toBeWithin(7, 60);
+  // The operator's command says the same where no worker beats that would say how many slots one has.
+  const status = JSON.parse(await readQueueCommand(["status", "--json"])(h.sql, { workerConcurrency: 10 }));
+  expect(status.workersWanted).toBe(body.workersWanted);
   const token = "a token of the operator";
   expect((await ask(token)).status).toBe(401);
   expect((await ask(token, { authorization: `Bearer ${token}` })).status).toBe(200);
