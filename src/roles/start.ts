@@ -3,6 +3,7 @@ import { createApp } from "../app.ts";
 import { createLink } from "../console-server/store.ts";
 import type { Config } from "../kernel/config.ts";
 import { migrate } from "../kernel/database/migrate.ts";
+import { followEpoch } from "../kernel/relay/epoch.ts";
 import type { Logger } from "../kernel/telemetry/log.ts";
 import { startSimulatedModel } from "../simulated-model/server.ts";
 import { banner } from "./banner.ts";
@@ -32,6 +33,8 @@ export const start: Role = async (config, log, opened) => {
   const { publicUrl } = http;
   const foundation = openFoundation({ ...shared, config, log, publicUrl, simulatedModelUrl: model.url }, opened);
   const ctx = openHttpContext(foundation, opened);
+  // A relay of the process's own ends with it, and never knew another epoch.
+  if (shared.redisUrl !== null) opened.defer(await followEpoch(ctx.probeSql, ctx.relay));
   const demo = await findDemo(ctx, model.url);
   const commands = await openRuntime(config, log, opened);
   const workers = await startWorkerPool(openWorkerContext(foundation, opened), shared);

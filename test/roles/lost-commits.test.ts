@@ -1,10 +1,16 @@
 import { describe, expect, test } from "bun:test";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Redis } from "ioredis";
 import { migrate } from "../../src/kernel/database/migrate.ts";
 import { createLogger } from "../../src/kernel/telemetry/log.ts";
 import { eventually } from "../harness/harness.ts";
 import { heldMark, holdModel } from "../harness/held-model.ts";
 import { replicationInstalled, startPostgresPair } from "../harness/postgres-pair.ts";
+import { startRole } from "../harness/process.ts";
 import { aftermathOf, sharedRedisUrl, startInstallation } from "../harness/processes.ts";
+import { startRedis } from "../harness/redis.ts";
 import { expectFree, expectWhole, isClaimed } from "../harness/turn-checks.ts";
 
 const words = Array.from({ length: 40 }, (_, n) => `word-${n}`).join(" ");
@@ -70,4 +76,37 @@ describe.skipIf(sharedRedisUrl === null || !replicationInstalled)("a fail-over t
     const back = await c.request("GET", path, undefined, { "last-event-id": `${turn.turnId}:1` });
     expect([200, 204]).toContain(back.status);
   }, 240_000);
+
+  test("an installation in one process leaves the logs of the time before alone as well", async () => {
+    await using pair = await startPostgresPair();
+    const redis = await startRedis();
+    const home = await mkdtemp(join(tmpdir(), "parley-start-"));
+    const child = startRole("start", {
+      ...{ PARLEY_HOME: home, PORT: "0", DRAIN_SECONDS: "1", NO_COLOR: "1" },
+      ...{ DATABASE_URL: pair.url, REDIS_URL: redis.url },
+    });
+    const client = new Redis(redis.url);
+    try {
+      await child.prints(/Ctrl-C stops it/);
+      const printed = (name: string) => new RegExp(`${name} +(\\S+)`).exec(child.stdout())?.[1] ?? "";
+      const path = `${printed("URL")}/v1/agents/${printed("Agent")}/sessions`;
+      const ask = async () => {
+        const message = { id: "m1", role: "user", parts: [{ type: "text", text: "Hello!" }] };
+        const headers = { authorization: `Bearer ${printed("API key")}`, "content-type": "application/json" };
+        const response = await fetch(path, { method: "POST", headers, body: JSON.stringify({ message }) });
+        await response.text();
+        const keys = await client.keys(`*${response.headers.get("x-turn-id")}*`);
+        return [response.status, keys.map((key) => /^parley:(\d+):/.exec(key)?.[1] ?? "1")];
+      };
+      expect(await ask()).toEqual([201, ["1"]]);
+      await pair.primary.kill();
+      await pair.standby.promote();
+      await eventually(async () => Bun.deepEquals(await ask(), [201, ["2"]]), 60_000);
+    } finally {
+      client.disconnect();
+      await child.kill();
+      await redis.stop();
+      await rm(home, { recursive: true, force: true });
+    }
+  }, 180_000);
 });
