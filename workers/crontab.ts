@@ -11,6 +11,7 @@ const items: (CronItem & { task: JobName })[] = [
   { task: "console-sessions.sweep", match: "37 * * * *" },
   { task: "chat.sweep", match: "47 * * * *" },
   { task: "pauses.sweep", match: "* * * * *" },
+  { task: "runs.sweep", match: "* * * * *" },
   { task: "webhook.sweep", match: "*/5 * * * *" },
   { task: "retention.sweep", match: "* * * * *" },
   { task: "generations.sweep", match: "27 * * * *" },

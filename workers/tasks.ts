@@ -29,6 +29,7 @@ import { purgeLibrarySkill, purgeSkills } from "../src/skills/purge.ts";
 import { beginRun } from "../src/tasks/begin-run.ts";
 import { fireTask } from "../src/tasks/fire.ts";
 import { purgeTask, purgeTasks } from "../src/tasks/purge.ts";
+import { endForgottenRuns } from "../src/tasks/recover.ts";
 import { purgeTenant } from "../src/tenants/purge.ts";
 import { sweepRecords } from "../src/tenants/records.ts";
 import { sumUsage } from "../src/usage/sums.ts";
@@ -89,6 +90,7 @@ function taskList({ ctx, workerId, dispatcher, lanes }: JobRunner): Record<JobNa
     "webhook.purge": (payload) => purgeWebhook(ctx, payload),
     "webhook.sweep": () => sweepWebhooks(ctx.sql),
     "pauses.sweep": () => expirePauses(ctx),
+    "runs.sweep": () => endForgottenRuns(ctx),
     "keys.sweep": async () => {
       await sweepKeys(ctx.sql);
       await sweepClientTokens(ctx.sql);

@@ -4,7 +4,10 @@ import { queuedTurnStaleMs, reapBatchRows } from "../kernel/limits.ts";
 import { addJob, hasLiveJobSql, jobKeySql } from "../kernel/queue/add-job.ts";
 import { reaperActions } from "../kernel/telemetry/metrics.ts";
 import { enqueueFire } from "./next-fire.ts";
-import { refuseRun } from "./run-states.ts";
+import { endRunOfTurn, refuseRun } from "./run-states.ts";
+
+/** The job `turn.after` has this long to end a run, which takes it some 10 ms. */
+const afterTurnMs = 60_000;
 
 /**
  * Finds fires and queued runs whose jobs are lost (the queue was emptied, or a job
@@ -50,5 +53,25 @@ async function recoverRuns({ sql, log }: Pick<Ctx, "sql" | "log">): Promise<void
       reaperActions.inc({ action: "run_rung" });
       log.warn({ runId: id }, "a queued run whose job was lost has a new job");
     }
+  }
+}
+
+/**
+ * The job `runs.sweep`: ends runs whose turns have ended and whose job `turn.after` is lost, or fails by what it has to tell
+ * others. It looks at each run that is running, and so once a minute and not with the reaper.
+ */
+export async function endForgottenRuns({ sql, log }: Pick<Ctx, "sql" | "log">): Promise<void> {
+  const forgotten = await sql<{ id: string; turnId: string }[]>`
+    select r.id, r.turn_id from task_runs r left join turns t on t.id = r.turn_id
+    where r.status = 'running' and r.started_at < now() - ${afterTurnMs} * interval '1 millisecond'
+      and (t.id is null or t.finished_at < now() - ${afterTurnMs} * interval '1 millisecond')
+    limit ${reapBatchRows}`;
+  for (const { id, turnId } of forgotten) {
+    await endRunOfTurn(sql, turnId);
+    reaperActions.inc({ action: "run_ended" });
+    log.warn(
+      { runId: id, turnId },
+      "a run was ended by the sweep: the job that follows the end of its turn has not done so",
+    );
   }
 }

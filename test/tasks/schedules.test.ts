@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { tx } from "../../src/kernel/database/transaction.ts";
+import { beginRun } from "../../src/tasks/begin-run.ts";
 import { fireTask } from "../../src/tasks/fire.ts";
 import { setNextFire } from "../../src/tasks/next-fire.ts";
-import { recoverTasks } from "../../src/tasks/recover.ts";
+import { endForgottenRuns, recoverTasks } from "../../src/tasks/recover.ts";
 import { nextFire, readSchedule, type Schedule } from "../../src/tasks/schedule.ts";
 import { createTask } from "../../src/tasks/store.ts";
 import { useAgent } from "../harness/fixture.ts";
@@ -242,6 +243,25 @@ describe("with workers", () => {
     });
     expect((await armedFor(nightly))?.getTime()).toBeGreaterThan(Date.now());
     expect(await armedFor(once)).toBeNull();
+  });
+
+  test("a run whose turn has ended is ended, although the job that tells it so is a dead letter; one whose turn runs is not", async () => {
+    const path = `/v1/tasks/${(await t.parley.tasks.create({ agentId, name: "n", prompt: "x" })).task.id}`;
+    const { runId } = await t.parley.taskRuns.start(path.split("/").at(-1) as string);
+    await beginRun(h.ctx, runId);
+    const [row] = await h.sql<{ turnId: string }[]>`
+      update task_runs set started_at = now() - interval '2 minutes' where id = ${runId} returning turn_id`;
+    const turnId = row?.turnId ?? "";
+    const status = async () => (await runsOf(path.split("/").at(-1) as string)).map((run) => run.status);
+    await endForgottenRuns(h.ctx);
+    expect(await status()).toEqual(["running"]);
+    await withWorkers(1, async () => void (await eventually(async () => (await status())[0] === "succeeded")));
+    // As it was before that job, which has failed for good.
+    await h.sql`update turns set finished_at = now() - interval '2 minutes' where id = ${turnId}`;
+    await h.sql`update task_runs set status = 'running', finished_at = null where id = ${runId}`;
+    await endForgottenRuns(h.ctx);
+    expect(await status()).toEqual(["succeeded"]);
+    expect((await t.call("GET", path)).body.activeRunId).toBeNull();
   });
 
   test("a fire and a queued run whose jobs are gone are enqueued again; a run whose job gave up is failed", async () => {

@@ -83,6 +83,8 @@ const kinds = {
   "webhook.sweep": { ...byTheClock },
   /** Deny the tool calls that nobody decided in time. */
   "pauses.sweep": { ...byTheClock },
+  /** End runs whose turns have ended and whose job `turn.after` has not said so. */
+  "runs.sweep": { ...byTheClock },
   /** Delete old Idempotency-Keys. */
   "keys.sweep": { ...byTheClock },
   /** Delete the console's sessions and links that are over. */
