@@ -33,15 +33,18 @@ export class ApiError extends Error {
   }
 }
 
+/** The headers of a 429 that say which limit was reached. */
+export const rateLimitHeaders = {
+  limit: "RateLimit-Limit",
+  remaining: "RateLimit-Remaining",
+  reset: "RateLimit-Reset",
+} as const;
+
 /** Returns the headers of a 429: the limit that was reached, that nothing of it is left, and after how many seconds something is again. */
 export function limitHeaders(limit: number, resetSeconds: number): Readonly<Record<string, string>> {
   const seconds = String(resetSeconds);
-  return {
-    "Retry-After": seconds,
-    "RateLimit-Limit": String(limit),
-    "RateLimit-Remaining": "0",
-    "RateLimit-Reset": seconds,
-  };
+  const { limit: limitName, remaining, reset } = rateLimitHeaders;
+  return { "Retry-After": seconds, [limitName]: String(limit), [remaining]: "0", [reset]: seconds };
 }
 
 /** A broken field rule, 400 `validation_failed` (A: `invalid_request`), naming the field. */

@@ -8,7 +8,7 @@ export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-/** What a command knows of the processes beside it: the variables of its own environment, which are theirs too. */
+/** What a command knows of the processes beside it: the variables that they share. */
 export type CommandConfig = Pick<Config, "workerConcurrency">;
 
 /** A command whose words are understood: it runs on the database and returns what to print. */

@@ -1,6 +1,5 @@
 import type { AnySql } from "../kernel/database/client.ts";
 import { olderThan, placeInTime, type TimePlace } from "../kernel/database/keyset.ts";
-import { ApiError } from "../kernel/errors.ts";
 import { type Page, readTimeCursor, timePage } from "../kernel/http/page.ts";
 import type { IdOf } from "../kernel/ids.ts";
 import type { WebhookDeliveryStatus } from "./schema.ts";
@@ -90,12 +89,6 @@ export async function listWebhookDeliveries(
 function triedNextAt(sql: AnySql) {
   return sql`case when d.status = 'pending' then (
       select greatest(d.next_attempt_at, w.paused_until, now()) from webhooks w where w.id = d.webhook_id and w.enabled) end`;
-}
-
-/** Throws 404 unless the webhook has this delivery. */
-export async function requireWebhookDelivery(sql: AnySql, webhookId: string, id: string): Promise<void> {
-  const [row] = await sql`select 1 from webhook_deliveries where id = ${id} and webhook_id = ${webhookId}`;
-  if (row === undefined) throw new ApiError("not_found");
 }
 
 /** A delivery in the interface's form. */

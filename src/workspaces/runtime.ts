@@ -86,7 +86,6 @@ export class RuntimeUnavailableError extends Error {
 
 /** What runs commands. It keeps nothing that a command needs: a workspace's files are rows of Postgres. */
 export interface Runtime {
-  readonly name: RuntimeName;
   /** Whether it runs real programs, which see the workspace at `/workspace`. */
   readonly isReal: boolean;
   /**

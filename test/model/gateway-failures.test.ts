@@ -12,7 +12,7 @@ import { runModelAlone } from "../harness/run-model.ts";
 import { startCollector } from "../servers/collector.ts";
 import { startVendor, type VendorRequest } from "../servers/vendor.ts";
 
-/** The gateway's client wraps a failed request in an error of its own, with another class and without the response. */
+/** The gateway's client wraps a failed request in an error of another class, which has no response. */
 const refused = (status: number, message: string) =>
   Response.json({ error: { type: "invalid_request_error", message } }, { status });
 let respond: (request: VendorRequest) => Response = () => refused(400, "no");

@@ -1,7 +1,7 @@
 import { SharedSlots } from "../async/shared-slots.ts";
 import type { Sql } from "../database/client.ts";
 import { unavailable } from "../database/failure.ts";
-import type { Replica } from "../database/replica.ts";
+import { type Replica, readFrom } from "../database/replica.ts";
 import type { IdOf } from "../ids.ts";
 import { databaseWaitMs } from "../limits.ts";
 
@@ -50,8 +50,7 @@ export class Reports {
       const release = await this.#slots.take(tenantId, AbortSignal.timeout(this.#limits.waitMs)).catch(() => {
         throw unavailable();
       });
-      const reported = this.#replica === null ? report(this.#sql) : this.#replica.read(this.#sql, report);
-      return await reported.finally(release);
+      return await readFrom({ replica: this.#replica, primary: this.#sql }, report).finally(release);
     } finally {
       const left = this.#askedBy(tenantId) - 1;
       if (left === 0) this.#asked.delete(tenantId);

@@ -110,6 +110,14 @@ export class Replica {
   }
 }
 
+/** Returns what `work` returns, which only reads: from the replica, where there is one. */
+export function readFrom<T>(
+  { replica, primary }: { readonly replica: Replica | null; readonly primary: Sql },
+  work: (sql: Sql) => Promise<T>,
+): Promise<T> {
+  return replica === null ? work(primary) : replica.read(primary, work);
+}
+
 /** Waits until a replica has replayed the log up to a place. Throws `NotFromReplicaError` where that takes too long. */
 async function waitFor(replica: Tx, { timeline, place }: LogPlace, attempt: { readonly isOver: boolean }) {
   const expiresAt = performance.now() + lagMsMax;

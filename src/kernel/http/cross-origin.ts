@@ -1,5 +1,6 @@
 import { isClientToken } from "../auth/authenticator.ts";
 import type { Ctx } from "../context.ts";
+import { rateLimitHeaders } from "../errors.ts";
 import { type IdOf, isId } from "../ids.ts";
 import { clientOf } from "./request.ts";
 
@@ -22,9 +23,7 @@ const requestHeaders = [
 const responseHeaders = [
   "API-Form",
   "Location",
-  "RateLimit-Limit",
-  "RateLimit-Remaining",
-  "RateLimit-Reset",
+  ...Object.values(rateLimitHeaders),
   "Retry-After",
   "X-Request-Id",
   "X-Turn-Id",

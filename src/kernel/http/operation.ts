@@ -7,6 +7,7 @@ import type { Proof } from "../auth/proof.ts";
 import { type RoleRule, requireRole } from "../auth/roles.ts";
 import type { Ctx } from "../context.ts";
 import type { Sql, Tx } from "../database/client.ts";
+import { readFrom } from "../database/replica.ts";
 import { tx } from "../database/transaction.ts";
 import { ApiError, type ErrorCause, type Form, invalidAs } from "../errors.ts";
 import type { IdOf } from "../ids.ts";
@@ -216,7 +217,7 @@ export function operation<
         if (spec.stores === "body") await requireRoom(ctx.sql, principal.tenant, sizeOf(principal, request, body));
         const given = { principal, tenantId: principal.tenant.id, form, query, body, request, requestId, audit };
         const run = (sql: Sql) => spec.handle({ ...given, params: asked.params, sql, ...attempt });
-        return spec.reads === undefined || ctx.replica === null ? run(ctx.sql) : ctx.replica.read(ctx.sql, run);
+        return spec.reads === undefined ? run(ctx.sql) : readFrom({ replica: ctx.replica, primary: ctx.sql }, run);
       });
 
     const key =

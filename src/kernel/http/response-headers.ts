@@ -1,11 +1,13 @@
+import { rateLimitHeaders } from "../errors.ts";
+
 /** The headers of responses that a caller may need, beside those that all responses have. */
 const headers = {
   Location: "The path of what was made; its last part is its id.",
   "X-Turn-Id": "The turn's id.",
   "Retry-After": "After how many seconds to ask again.",
-  "RateLimit-Limit": "The limit that was reached.",
-  "RateLimit-Remaining": "What is left of it.",
-  "RateLimit-Reset": "After how many seconds something is left again.",
+  [rateLimitHeaders.limit]: "The limit that was reached.",
+  [rateLimitHeaders.remaining]: "What is left of it.",
+  [rateLimitHeaders.reset]: "After how many seconds something is left again.",
 } as const;
 
 export type ResponseHeader = keyof typeof headers;

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { leastRole } from "../auth/roles.ts";
-import { defaultMessage, type ErrorCause, type Form, spell } from "../errors.ts";
+import { defaultMessage, type ErrorCause, type Form, rateLimitHeaders, spell } from "../errors.ts";
 import { component, example } from "../http/component.ts";
 import { type AnyOperation, keyErrors } from "../http/operation.ts";
 import { describeHeaders } from "../http/response-headers.ts";
@@ -100,7 +100,7 @@ export function describeErrors(spec: AnyOperation, method: string, components: C
 }
 
 /** The headers of a 429. */
-const limitNames = ["Retry-After", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"] as const;
+const limitNames = ["Retry-After", ...Object.values(rateLimitHeaders)] as const;
 
 function exampleError(code: string, cause: ErrorCause): object {
   return { error: { code, message: defaultMessage(cause), requestId: exampleRequestId } };

@@ -1,11 +1,9 @@
 import { Gauge, type Registry } from "prom-client";
 import type { AnySql } from "../database/client.ts";
+import { oldestTurns } from "./oldest-turns.ts";
 
 /** So many tenants are told apart, those with the most; the labels of a metric must stay few. */
 const tenantsMax = 10;
-/** So many turns are counted, the oldest. */
-const turnsMax = 20_000;
-
 interface Busiest {
   readonly status: "queued" | "running";
   readonly tenantId: string;
@@ -27,12 +25,10 @@ export interface TenantTurns {
   readonly pauses: number;
 }
 
-/** Returns the tenants with the most queued and with the most running turns, and how much is parked. The counts follow an index and stop at `turnsMax` turns. */
+/** Returns the tenants with the most queued and with the most running turns, and how much is parked. The counts are those of `oldestTurns`. */
 export async function readTenantTurns(sql: AnySql): Promise<TenantTurns> {
-  const oldest = (status: string) => sql`
-    select status, tenant_id, parked_at, claimed_at, coalesce(queued_at, accepted_at) as accepted_at from turns where status = ${status} order by turns.accepted_at limit ${turnsMax}`;
   const [row] = await sql<TenantTurns[]>`
-    with /* gauge.tenants */ counted as materialized ((${oldest("queued")}) union all (${oldest("running")})),
+    with /* gauge.tenants */ counted as materialized ((${oldestTurns(sql, "queued")}) union all (${oldestTurns(sql, "running")})),
     busiest as (
       select status, tenant_id, count(*)::int as turns,
         row_number() over (partition by status order by count(*) desc, tenant_id) as place
@@ -40,9 +36,9 @@ export async function readTenantTurns(sql: AnySql): Promise<TenantTurns> {
     )
     select (select coalesce(json_agg(json_build_object('status', status, 'tenantId', tenant_id, 'turns', turns)), '[]')
         from busiest where place <= ${tenantsMax}) as busiest,
-      (select json_build_object('turns', count(*), 'oldestSeconds', coalesce(extract(epoch from now() - min(accepted_at)), 0))
+      (select json_build_object('turns', count(*), 'oldestSeconds', coalesce(extract(epoch from now() - min(since)), 0))
         from counted where status = 'queued' and parked_at is not null) as parked,
-      coalesce((select extract(epoch from now() - min(coalesce(claimed_at, accepted_at))) from counted where status = 'running'), 0)::float8
+      coalesce((select extract(epoch from now() - min(coalesce(claimed_at, since))) from counted where status = 'running'), 0)::float8
         as running_oldest_seconds,
       (select count(*)::int from queue_pauses) as pauses`;
   return row ?? { busiest: [], parked: { turns: 0, oldestSeconds: 0 }, runningOldestSeconds: 0, pauses: 0 };

@@ -90,7 +90,6 @@ class NeedsError extends Error {
 
 /** Runs programs in namespaces of this host. */
 export class BubblewrapRuntime implements Runtime {
-  readonly name = "bubblewrap";
   readonly isReal = true;
   /** What it is, in a few words. */
   readonly said: string;

@@ -41,7 +41,6 @@ class HostAwayError extends Error {
 
 /** Runs programs on separate hosts (`npm run sandbox`). */
 export class RemoteRuntime implements Runtime {
-  readonly name = "remote";
   readonly isReal = true;
   readonly #hosts: SandboxHosts;
   readonly #headers: Record<string, string>;

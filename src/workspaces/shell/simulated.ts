@@ -3,7 +3,6 @@ import { runJob, withJobSlot } from "./host.ts";
 
 /** The simulated shell: it needs nothing of the host, and has no other programs than its own. */
 export const simulated: Runtime = {
-  name: "simulated",
   isReal: false,
   inPlace: withJobSlot,
   run: async (request: CommandRequest, options: RunOptions): Promise<RuntimeResult> => {
