@@ -14,6 +14,7 @@ import {
   textOf,
 } from "../harness/processes.ts";
 import { freePort, type RedisServer, startRedis } from "../harness/redis.ts";
+import { StreamReader } from "../harness/stream-reader.ts";
 import { expectFree, expectWhole, hasShown, isClaimed } from "../harness/turn-checks.ts";
 import { within } from "../harness/within.ts";
 
@@ -128,6 +129,66 @@ describe.skipIf(sharedRedisUrl === null)("readers outlive Redis", () => {
     await redis.stop();
     await within(2 * soonMs, Promise.all(turns.map(({ stream }) => stream.closed)));
     for (const turn of turns) expectWhole(turn, await storedText(c, turn));
+  }, 180_000);
+
+  test.concurrent("it is away for 10 s: who comes back with an event's number waits, and gets what follows that", async () => {
+    const redis = await startRedis();
+    await using installation = await startInstallation({ redisUrl: redis.url });
+    let current = redis;
+    await using _ = disposing(() => current);
+    await using model = holdModel(installation.model);
+    const c = await installation.client((await installation.serve()).url, model.url);
+    await installation.work();
+    const turn = await c.turn(`back ${openEndedMark} [[sim: chunks=40 delayMs=50]]`);
+    await hasShown(turn);
+    const path = `/v1/agents/${c.agentId}/sessions/${turn.sessionId}/stream`;
+    const back = async (at: number) => {
+      const eventId = turn.stream.ids[at] as string;
+      const response = await c.request("GET", path, undefined, { "last-event-id": eventId });
+      return { after: at, stream: new StreamReader(response) };
+    };
+    await eventually(() => turn.stream.ids.length > 4);
+    const before = await back(2);
+    await eventually(() => before.stream.types.length > 0);
+    await redis.stop();
+    await eventually(async () => (await stateOf(c)) === "degraded");
+    const during = await back(3);
+    const stoppedAtMs = performance.now();
+    model.release();
+    await eventually(async () => (await aftermathOf(installation.sql, turn.turnId)).status === "succeeded", 60_000);
+    await eventually(() => performance.now() - stoppedAtMs > 10_000, 60_000);
+    expect([before.stream.finished, during.stream.finished]).toEqual([false, false]);
+    current = await startRedis(redis.port);
+    for (const { after, stream } of [before, during]) {
+      await within(60_000, stream.closed);
+      expect(stream.finished).toBe(true);
+      expect(stream.types).not.toContain("error");
+      expect(stream.types).not.toContain("start");
+      expect(stream.types.at(-1)).toBe("finish");
+      expect(stream.ids.map((id) => Number(id.split(":")[1]))).toEqual(
+        stream.ids.map((_id, index) => after + 1 + index),
+      );
+    }
+  }, 180_000);
+
+  test.concurrent("it is gone for good: who came back with an event's number gets the whole stored answer, from its start", async () => {
+    const redis = await startRedis();
+    await using installation = await startInstallation({ redisUrl: redis.url });
+    await using _ = disposing(() => redis);
+    const c = await installation.client((await installation.serve()).url);
+    await installation.work();
+    const turn = await c.turn("gone-back [[sim: chunks=60 delayMs=50]]");
+    await hasShown(turn);
+    const path = `/v1/agents/${c.agentId}/sessions/${turn.sessionId}/stream`;
+    const response = await c.request("GET", path, undefined, { "last-event-id": turn.stream.ids[1] as string });
+    const back = { ...turn, stream: new StreamReader(response) };
+    await eventually(() => back.stream.types.length > 0);
+    await redis.stop();
+    await within(60_000, back.stream.closed);
+    expect(back.stream.finished).toBe(true);
+    expect(back.stream.types).not.toContain("error");
+    const whole = back.stream.chunks.slice(back.stream.types.lastIndexOf("start"));
+    expect(textOf(whole)).toBe(await storedText(c, turn));
   }, 180_000);
 
   test.concurrent("one HTTP process is cut from it: its readers get the same as those of another", async () => {

@@ -1,12 +1,20 @@
 import { sleep } from "../../kernel/async/wait.ts";
 import { doneEvent } from "../../kernel/http/sse.ts";
 import { turnWatchMs } from "../../kernel/limits.ts";
-import { dropBefore, formatEvent, type LogKey, lastOf, type Relay } from "../../kernel/relay/relay.ts";
+import {
+  dropBefore,
+  formatEvent,
+  type LogKey,
+  lastOf,
+  type Relay,
+  relayEndWaitMs,
+  relayRetryMsMax,
+} from "../../kernel/relay/relay.ts";
 import { followersOpen } from "../../kernel/telemetry/metrics.ts";
 import { isEnded, type LogState, logAttemptOf, logStates } from "../state/turn-log.ts";
 import type { FollowedLog, Following } from "./followed-log.ts";
 import { SeenEvents } from "./seen.ts";
-import { brokenOff, lastEvents } from "./stored.ts";
+import { lastEvents } from "./stored.ts";
 import { hasMoved } from "./watch.ts";
 
 /** After Postgres says that a turn ended, the relay has this long to deliver its last chunks. */
@@ -17,10 +25,13 @@ export const lastChunksMs = 1_000;
  */
 const askRelayAgainMs = 2 * turnWatchMs;
 /**
- * A reader for whom no one knows how the stored answer goes on waits for a relay that is away for so long; then
- * it gets the whole answer from \`start\` on.
+ * A reader that came back with an event's number, so that nobody here knows what it was given, waits after the end of its
+ * turn for a relay that is away: as long as the writer tries to reach that, and a little. Then it gets the
+ * whole answer from `start` on.
  */
-const relayBackMs = 15_000;
+const relayBackMs = relayEndWaitMs + lastChunksMs;
+/** A relay that is back and has lost its logs has them again after this long, from their writers. */
+const rewrittenMs = 3 * relayRetryMsMax;
 /** Pause before a follower asks Postgres how its log goes on, after the relay could not deliver the log to its end. */
 const askAgainMs = 250;
 
@@ -50,7 +61,9 @@ export async function* followLog(
     position = 1;
   }
   let losses = 0;
-  let lostAtMs = 0;
+  /** When the turn had ended, and a relay that is away was waited for. */
+  let waitsSinceMs: number | null = null;
+  let awayAtMs = Number.NEGATIVE_INFINITY;
   // A reader that says that it has seen what the log does not hold gets the whole sequence instead.
   let unproven = position > 1;
   const seen = new SeenEvents(position === 1);
@@ -78,14 +91,21 @@ export async function* followLog(
       yield doneEvent;
       return;
     }
-    if (unproven) {
+    const anew = () => {
       unproven = false;
       position = 1;
       seen.reset();
-      yield start;
-      continue;
+      return start;
+    };
+    if (unproven) {
+      // A relay that is away, or has just come back empty, says nothing of what the log holds.
+      if (await isAway(following.relay)) awayAtMs = performance.now();
+      if (performance.now() - awayAtMs > rewrittenMs) {
+        yield anew();
+        continue;
+      }
     }
-    if (losses++ === 0) lostAtMs = performance.now();
+    losses++;
     // While the relay stays unavailable, one query a second (the watch's) serves all followers of the process.
     const state =
       told.state !== undefined
@@ -94,16 +114,29 @@ export async function* followLog(
     if (state === "again") continue;
     if (state === null || isEnded(state.status) || position > 1) {
       const rest = await lastEvents(following, { log, attempt, position, seen }, state);
-      if (rest === null && performance.now() - lostAtMs < relayBackMs) {
-        await sleep(askAgainMs, stop);
+      if (rest === null) {
+        waitsSinceMs ??= performance.now();
+        if (performance.now() - waitsSinceMs < relayBackMs) await sleep(turnWatchMs, stop);
+        else yield anew();
         continue;
       }
-      yield* rest ?? [brokenOff(log.logId, position)];
+      yield* rest;
       yield doneEvent;
       return;
     }
     attempt = logAttemptOf(state);
   }
+}
+
+/** Returns whether the relay cannot be asked now; it may not be known yet. */
+function isAway(relay: Relay): Promise<boolean> | true {
+  return (
+    relay.away ||
+    relay.ping().then(
+      () => false,
+      () => true,
+    )
+  );
 }
 
 /** What the watch has told a follower of its log. */

@@ -66,7 +66,7 @@ export async function lastEvents(
 }
 
 /** Returns the event that ends a stream of which no one knows how it goes on. */
-export function brokenOff(logId: string, position: number): string {
+function brokenOff(logId: string, position: number): string {
   return formatEvent(nameWith(logId, "now"), position, lostChunk);
 }
 
