@@ -107,6 +107,7 @@ function newTurn({ tenantId, agentId }: Stand, sessionId: IdOf<"session"> | null
     turnId: newId("turn"),
     tenantId,
     queuedTurnsMax: queuedTurnsDefault,
+    hasBudgets: false,
     isCounted: false,
     agentId,
     sessionId: sessionId ?? newId("session"),

@@ -37,6 +37,7 @@ CREATE TABLE tenants (
   stored_bytes bigint,
   stored_at timestamp with time zone,
   api_keys_max integer DEFAULT 5 NOT NULL,
+  has_budgets boolean DEFAULT false NOT NULL,
   CONSTRAINT tenants_pkey PRIMARY KEY (id),
   CONSTRAINT tenants_api_keys_max_check CHECK (api_keys_max >= 1 AND api_keys_max <= 1000),
   CONSTRAINT tenants_form_check CHECK (form = ANY (ARRAY['a'::text, 'b'::text])),
@@ -170,6 +171,44 @@ CREATE INDEX audit_events_agent ON audit_events USING btree (tenant_id, agent_id
 CREATE INDEX audit_events_at ON audit_events USING btree (at);
 CREATE INDEX audit_events_newest ON audit_events USING btree (tenant_id, at DESC, id DESC);
 CREATE INDEX audit_events_resource ON audit_events USING btree (tenant_id, resource_id, at DESC, id DESC);
+
+CREATE TABLE budget_spending (
+  budget_id text NOT NULL,
+  series integer NOT NULL,
+  period_start timestamp with time zone NOT NULL,
+  user_id text NOT NULL,
+  agent_id text NOT NULL,
+  used numeric DEFAULT 0 NOT NULL,
+  warned_at timestamp with time zone,
+  reached_at timestamp with time zone,
+  CONSTRAINT budget_spending_pkey PRIMARY KEY (budget_id, series, period_start, user_id, agent_id)
+) WITH (fillfactor=50);
+
+CREATE TABLE budgets (
+  id text NOT NULL,
+  tenant_id text NOT NULL,
+  name text NOT NULL,
+  agent_id text,
+  user_id text,
+  each text NOT NULL,
+  period text NOT NULL,
+  measure text NOT NULL,
+  limit_amount numeric NOT NULL,
+  warn_at_percent integer,
+  enabled boolean DEFAULT true NOT NULL,
+  series integer DEFAULT 1 NOT NULL,
+  series_xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
+  counted boolean DEFAULT false NOT NULL,
+  created_at timestamp with time zone DEFAULT now() NOT NULL,
+  updated_at timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT budgets_pkey PRIMARY KEY (id),
+  CONSTRAINT budgets_each_check CHECK (each = ANY (ARRAY['tenant'::text, 'user'::text, 'agent'::text])),
+  CONSTRAINT budgets_limit_amount_check CHECK (limit_amount >= 0::numeric),
+  CONSTRAINT budgets_measure_check CHECK (measure = ANY (ARRAY['turns'::text, 'tokens'::text, 'usd'::text])),
+  CONSTRAINT budgets_period_check CHECK (period = ANY (ARRAY['hour'::text, 'day'::text, 'month'::text, 'ever'::text])),
+  CONSTRAINT budgets_warn_at_percent_check CHECK (warn_at_percent >= 1 AND warn_at_percent <= 100)
+);
+CREATE INDEX budgets_tenant ON budgets USING btree (tenant_id, created_at, id);
 
 CREATE TABLE chat_connections (
   id text NOT NULL,

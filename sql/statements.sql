@@ -33,9 +33,11 @@ update /* continuation.queue */ continuations set status = 'queued' where id = $
 -- when: a model call's usage
 -- parameters: $1 bigint, $2 bigint, $3 bigint, $4 bigint, $5 bigint, $6 bigint, $7 bigint, $8 boolean, $9 integer,
 --   $10 boolean, $11 jsonb, $12 text turn_…, $13 integer, $14 timestamp with time zone, $15 integer, $16 bigint,
---   $17 text turn_…, $18 integer, $19 timestamp with time zone, $20 text ten_…
+--   $17 bigint, $18 bigint, $19 bigint, $20 bigint, $21 text turn_…, $22 integer, $23 timestamp with time zone,
+--   $24 text ten_…
 -- plan: the statement: turns by turns_pkey, tenants by tenants_pkey
 -- plan: noted: turns by turns_pkey, updates turns
+-- plan: budgeted: budgets by budgets_tenant, inserts budget_spending
 -- plan: spent: tenants by tenants_pkey, updates tenants
 with /* credit.spend */ noted as (
   update turns set input_tokens = input_tokens + $1, output_tokens = output_tokens + $2,
@@ -47,15 +49,23 @@ with /* credit.spend */ noted as (
   model_calls = model_calls + $9, usage_estimated = usage_estimated or $10,
   model_usage = coalesce(coalesce(model_usage, '[]') || $11::jsonb, model_usage)
   where id = $12 and attempt = $13 and status = 'running' and coalesce(claimed_at = $14::timestamptz, true) and model_calls = $15
-  returning tenant_id
+  returning tenant_id, agent_id, user_id
+), budgeted as (
+  insert into budget_spending as s (budget_id, series, period_start, user_id, agent_id, used)
+  select b.id, b.series, case b.period when 'ever' then '-infinity'::timestamptz else date_trunc(b.period, now(), 'UTC') end, case b.each when 'user' then e.user_id else '' end, case b.each when 'agent' then e.agent_id else '' end,
+  sum(case b.measure when 'tokens' then $16::bigint else $17::bigint end)
+  from "noted" e join budgets b on b.tenant_id = e.tenant_id and coalesce(b.agent_id = e.agent_id, true) and coalesce(b.user_id = e.user_id, true) and b.measure <> 'turns'
+  group by 1, 2, 3, 4, 5 having sum(case b.measure when 'tokens' then $18::bigint else $19::bigint end) > 0
+  order by 1, 2, 3, 4, 5
+  on conflict (budget_id, series, period_start, user_id, agent_id) do update set used = s.used + excluded.used
 ), spent as (
-  update tenants t set usage_credit = usage_credit - $16::bigint
+  update tenants t set usage_credit = usage_credit - $20::bigint
   from "noted" moved where t.id = moved.tenant_id and usage_credit is not null
   returning usage_credit
 )
-select coalesce((select usage_credit from spent), t.usage_credit) as credit,
-not exists (select 1 from turns where id = $17 and attempt = $18 and status = 'running' and coalesce(claimed_at = $19::timestamptz, true)) as is_gone
-from tenants t where t.id = $20;
+select coalesce((select usage_credit from spent), t.usage_credit) as credit, t.has_budgets,
+not exists (select 1 from turns where id = $21 and attempt = $22 and status = 'running' and coalesce(claimed_at = $23::timestamptz, true)) as is_gone
+from tenants t where t.id = $24;
 
 
 -- history.read
@@ -98,7 +108,7 @@ cross join lateral (
 -- parameters: $1 text[]
 -- plan: the statement: reads all tenants, api_keys by api_keys_digest
 select /* key.find */ encode(k.digest, 'hex') as digest, k.id as key_id, k.role, k.agent_ids, t.id, t.form, t.subscription, t.usage_credit, t.quota_turns_per_day,
-t.running_turns, t.queued_turns, t.rate_limit, t.stored_mib, t.monetization, t.deleting_at is not null as deleting, clock_timestamp() as now
+t.running_turns, t.queued_turns, t.rate_limit, t.stored_mib, t.monetization, t.has_budgets, t.deleting_at is not null as deleting, clock_timestamp() as now
 from api_keys k join tenants t on t.id = k.tenant_id
 where k.digest = any(array(select decode(asked, 'hex') from unnest($1::text[]) asked))
 and (k.expires_at is null or k.expires_at > now()) and t.deleted_at is null;
@@ -256,7 +266,7 @@ and exists (select 1 from agents a where a.id = s.agent_id);
 select /* tenant.lock_running */ pg_advisory_xact_lock(hashtextextended($1, 0));
 
 
--- turn.accept: 8 texts
+-- turn.accept: 10 texts
 
 -- when: one turn of a new session
 -- parameters: $1 text turn_…, $2 text ten_…, $3 text ag_…, $4 text ss_…, $5 text, $6 boolean, $7 boolean, $8 text,
@@ -280,7 +290,7 @@ asked as not materialized (
     where k.digest = decode(asked.key_digest, 'hex') and k.tenant_id = asked.tenant_id and (k.expires_at is null or k.expires_at > now())
     and k.role in ('runner', 'editor', 'admin') and (k.agent_ids is null or asked.agent_id = any(k.agent_ids))
     and n.form = asked.form and n.queued_turns is not distinct from asked.queued_turns_max
-    and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
+    and not n.has_budgets and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
   ) then 'key'
   when clock_timestamp() >= asked.write_before then 'late'
   when asked.is_full then 'full'
@@ -348,7 +358,7 @@ sent as materialized (select turn_id::text, tenant_id::text, agent_id::text, ses
     where k.digest = decode(asked.key_digest, 'hex') and k.tenant_id = asked.tenant_id and (k.expires_at is null or k.expires_at > now())
     and k.role in ('runner', 'editor', 'admin') and (k.agent_ids is null or asked.agent_id = any(k.agent_ids))
     and n.form = asked.form and n.queued_turns is not distinct from asked.queued_turns_max
-    and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
+    and not n.has_budgets and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
   ) then 'key'
   when clock_timestamp() >= asked.write_before then 'late'
   when asked.is_full then 'full'
@@ -399,6 +409,244 @@ case when parked_at is null then pg_notify('jobs:insert', json_build_object('cou
 case when parked_at is null then pg_notify($34, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id) else pg_notify($35, tenant_id) end::text as announced from accepted
 union all select turn_id, word, null, null, null from due where word is not null;
 
+-- when: one turn of a tenant with budgets
+-- parameters: $1 text turn_…, $2 text ten_…, $3 text ag_…, $4 text ss_…, $5 text, $6 boolean, $7 boolean, $8 text,
+--   $9 integer, $10 integer, $11 text, $12 json, $13 text, $14 bigint, $15 text msg_…, $16 text, $17 json, $18 json,
+--   $19 json, $20 text req_…, $21 text, $22 timestamp with time zone, $23 integer, $24 boolean, $25 text, $26 text,
+--   $27 text, $28 bytea, $29 text, $30 boolean, $31 smallint, $32 integer, $33 text, $34 text
+-- plan: due: api_keys by api_keys_tenant, tenants by tenants_pkey, idempotency_keys by idempotency_keys_pkey, turns by turns_tenant_active, messages by messages_id, sessions by sessions_pkey, locks them, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated
+-- plan: counting: budgets by budgets_tenant, budget_spending by budget_spending_pkey
+-- plan: counted_sums: budget_spending by budget_spending_pkey, locks them
+-- plan: made: inserts sessions
+-- plan: accepted: turns by turns_parked, inserts turns
+-- plan: tallied: budget_spending by budget_spending_pkey, updates budget_spending
+-- plan: kept: inserts idempotency_keys
+-- plan: job: _private_tasks by tasks_identifier_key, inserts _private_jobs
+with /* turn.accept */
+asked as not materialized (
+  select sent.*, queued_turns_max is not null and (select count(*) from (
+      select 1 from turns q where q.tenant_id = sent.tenant_id and q.status in ('enqueued', 'queued') limit queued_turns_max) counted) >= queued_turns_max as is_full, is_counted or (
+    select true from turns p where p.tenant_id = sent.tenant_id and (p.status = 'queued' and p.parked_at is not null and p.cancel_requested_at is null) order by p.accepted_at, p.id limit 1) is not null as is_parked
+  from (select $1::text as turn_id , $2::text as tenant_id , $3::text as agent_id , $4::text as session_id , $5::text as kind , $6::boolean as new_session , $7::boolean as visible , $8::text as first_preview , $9::int as pinned_version , $10::int as agent_version , $11::text as trigger , $12::json as input , $13::text as message_id , $14::bigint as keep_seq , $15::text as assistant_message_id , $16::text as user_id , $17::json as metadata , $18::json as response_format , $19::json as caller_options , $20::text as request_id , $21::text as traceparent , $22::timestamptz as write_before , $23::int as queued_turns_max , $24::boolean as is_counted , $25::text as key_digest , $26::text as form , $27::text as idempotency_key , $28::bytea as request_digest) sent
+), due as materialized (
+  select asked.turn_id, agent.version, coalesce(held.user_id, asked.user_id) as turn_user_id, case
+  when asked.key_digest is not null and not exists (
+    select 1 from api_keys k join tenants n on n.id = k.tenant_id
+    where k.digest = decode(asked.key_digest, 'hex') and k.tenant_id = asked.tenant_id and (k.expires_at is null or k.expires_at > now())
+    and k.role in ('runner', 'editor', 'admin') and (k.agent_ids is null or asked.agent_id = any(k.agent_ids))
+    and n.form = asked.form and n.queued_turns is not distinct from asked.queued_turns_max
+    and n.has_budgets and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
+  ) then 'key'
+  when asked.idempotency_key is not null and exists (
+    select 1 from idempotency_keys k where k.tenant_id = asked.tenant_id and k.key = asked.idempotency_key) then 'repeated'
+  when clock_timestamp() >= asked.write_before then 'late'
+  when asked.is_full then 'full'
+  when not asked.new_session and asked.session_id is not null and held.id is null then $29
+  when held.line > 0 then 'line'
+  when agent.id is null then 'not_found'
+  when agent.refusal is not null then agent.refusal
+  when asked.message_id is not null and exists (
+    select 1 from messages m where m.session_id = asked.session_id and m.id = asked.message_id) then 'twice' end as word
+  from asked left join lateral (
+    select id, user_id, pinned_version, line from sessions
+    where id = asked.session_id and not asked.new_session and (tenant_id || '') = asked.tenant_id
+    and (agent_id || '') = asked.agent_id and deleted_at is null
+    for no key update ) held on true
+  left join lateral (
+    select a.id, v.version,
+    case when v.version is null then 'version_missing_for_run'
+    when a.status = 'disabled' then 'agent_disabled'
+    when v.provider_id is not null and p.id is null then 'provider_missing_for_turn'
+    when v.provider_id is null and not $30 or v.config ->> 'model' is null then 'provider_required'
+    when a.workspace_id is null and (v.config -> 'tools')::jsonb ? 'workspace' then 'sandbox_required_for_turn'
+    end as refusal
+    from agents a
+    left join agent_versions v on v.agent_id = a.id and v.version = coalesce(coalesce(asked.agent_version, case when asked.new_session then asked.pinned_version else held.pinned_version end), a.version)
+    left join providers p on p.id = v.provider_id and p.tenant_id = a.tenant_id
+    where a.id = asked.agent_id and a.tenant_id = asked.tenant_id) agent on true),
+counting as materialized (
+  select c.turn_id as turn_id, b.id as budget_id, b.series, case b.period when 'ever' then '-infinity'::timestamptz else date_trunc(b.period, now(), 'UTC') end as period_start,
+  case b.each when 'user' then c.turn_user_id else '' end as user_id, case b.each when 'agent' then c.agent_id else '' end as agent_id,
+  b.measure = 'turns' as counts, b.enabled, b.limit_amount,
+  array_position(array['hour', 'day', 'month', 'ever'], b.period) as length,
+  case when b.measure <> 'turns' then coalesce((select s.used from budget_spending s where s.budget_id = b.id and s.series = b.series and s.period_start = case b.period when 'ever' then '-infinity'::timestamptz else date_trunc(b.period, now(), 'UTC') end
+      and s.user_id = case b.each when 'user' then c.turn_user_id else '' end and s.agent_id = case b.each when 'agent' then c.agent_id else '' end), 0) end as asked
+  from (select turn_id, tenant_id, agent_id, turn_user_id from due join asked using (turn_id) where word is null) c join budgets b on b.tenant_id = c.tenant_id and coalesce(b.agent_id = c.agent_id, true) and coalesce(b.user_id = c.turn_user_id, true)
+), counted_sums as materialized (
+  select k.*, held.used from (select distinct budget_id, series, period_start, user_id, agent_id from counting where counts order by budget_id, series, period_start, user_id, agent_id) k
+  cross join lateral (
+    select s.used from budget_spending s
+    where (s.budget_id, s.series, s.period_start, s.user_id, s.agent_id) = (k.budget_id, k.series, k.period_start, k.user_id, k.agent_id)
+    for no key update
+  ) held
+), judged as materialized (
+  select turn_id, bool_or(counts and used is null) as is_unopened, bool_or(enabled and counts and used + place > limit_amount) as is_beyond,
+  (array_agg(budget_id order by length desc, budget_id) filter (where enabled and coalesce(used, 0) >= limit_amount))[1] as exceeded
+  from (
+    select turn_id, budget_id, counts, enabled, limit_amount, length, coalesce(counted_sums.used, asked) as used,
+    row_number() over (partition by budget_id, series, period_start, user_id, agent_id order by turn_id) as place
+    from counting left join counted_sums using (budget_id, series, period_start, user_id, agent_id)
+  ) sums
+  group by turn_id
+), decided as materialized (
+  select due.turn_id, version, turn_user_id, coalesce(word, case
+    when exceeded is not null then 'budget:' || exceeded
+    when is_unopened then 'unopened'
+    when is_beyond then 'locked' end) as word
+  from due left join judged using (turn_id)
+), made as (
+  insert into sessions (id, tenant_id, agent_id, pinned_version, user_id, metadata, visible, first_message_preview)
+  select session_id, tenant_id, agent_id, pinned_version, user_id, metadata, visible, first_preview
+  from decided join asked using (turn_id) where new_session and word is null),
+accepted as (
+  insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
+    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at)
+  select turn_id, tenant_id, agent_id, session_id, kind, version, trigger, input, keep_seq,
+  assistant_message_id, new_session and not visible, turn_user_id, metadata, request_id, traceparent, response_format,
+  caller_options, case when is_parked then now() end
+  from decided join asked using (turn_id) where word is null
+  returning id, session_id, tenant_id, parked_at
+), tallied as (
+  update budget_spending s set used = s.used + n.turns from (
+    select budget_id, series, period_start, user_id, agent_id, count(*) as turns from counting join accepted on accepted.id = counting.turn_id where counts
+    group by budget_id, series, period_start, user_id, agent_id
+  ) n
+  where (s.budget_id, s.series, s.period_start, s.user_id, s.agent_id) = (n.budget_id, n.series, n.period_start, n.user_id, n.agent_id)
+), kept as (
+  insert into idempotency_keys (tenant_id, key, request_digest, turn_id, resource_ids)
+  select asked.tenant_id, idempotency_key, request_digest, turn_id, case when new_session and not visible then array[asked.session_id] end
+  from accepted join asked on turn_id = id where idempotency_key is not null order by 1, 2), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
+  select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $31::smallint, id from (
+    select id as kind_id from graphile_worker._private_tasks where identifier = 'turn'
+  ) kind cross join (select * from "accepted" where parked_at is null) queued returning key)
+select id as turn_id, 'accepted' as word, case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $32, job_key => id
+)).id end end as job,
+case when parked_at is null then pg_notify('jobs:insert', json_build_object('count', count(*) filter (where parked_at is null) over ())::text)::text end as job_announced,
+case when parked_at is null then pg_notify($33, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id) else pg_notify($34, tenant_id) end::text as announced from accepted
+union all select turn_id, word, null, null, null from decided where word is not null;
+
+-- when: several turns at once of tenants with budgets
+-- parameters: $1 text[], $2 text[], $3 text[], $4 text[], $5 text[], $6 text[], $7 text[], $8 text[], $9 text[],
+--   $10 text[], $11 text[], $12 text[], $13 text[], $14 text[], $15 text[], $16 text[], $17 text[], $18 text[],
+--   $19 text[], $20 text[], $21 text[], $22 text[], $23 text[], $24 text[], $25 text[], $26 text[], $27 text[],
+--   $28 text[], $29 bigint, $30 text, $31 boolean, $32 smallint, $33 integer, $34 text, $35 text
+-- plan: shares: turns by turns_parked, turns by turns_tenant_active
+-- plan: due: turns by turns_one_active, sessions by sessions_pkey, locks them, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated, api_keys by api_keys_tenant, tenants by tenants_pkey, idempotency_keys by idempotency_keys_pkey, messages by messages_id
+-- plan: counting: budgets by budgets_tenant, budget_spending by budget_spending_pkey
+-- plan: counted_sums: budget_spending by budget_spending_pkey, locks them
+-- plan: made: inserts sessions
+-- plan: accepted: inserts turns
+-- plan: tallied: budget_spending by budget_spending_pkey, updates budget_spending
+-- plan: kept: inserts idempotency_keys
+-- plan: job: _private_tasks by tasks_identifier_key, inserts _private_jobs
+with /* turn.accept */
+sent as materialized (select turn_id::text, tenant_id::text, agent_id::text, session_id::text, kind::text, new_session::boolean, visible::boolean, first_preview::text, pinned_version::int, agent_version::int, trigger::text, input::json, message_id::text, keep_seq::bigint, assistant_message_id::text, user_id::text, metadata::json, response_format::json, caller_options::json, request_id::text, traceparent::text, write_before::timestamptz, queued_turns_max::int, is_counted::boolean, key_digest::text, form::text, idempotency_key::text, request_digest::bytea from unnest( $1::text[] , $2::text[] , $3::text[] , $4::text[] , $5::text[] , $6::text[] , $7::text[] , $8::text[] , $9::text[] , $10::text[] , $11::text[] , $12::text[] , $13::text[] , $14::text[] , $15::text[] , $16::text[] , $17::text[] , $18::text[] , $19::text[] , $20::text[] , $21::text[] , $22::text[] , $23::text[] , $24::text[] , $25::text[] , $26::text[] , $27::text[] , $28::text[]) as sent(turn_id, tenant_id, agent_id, session_id, kind, new_session, visible, first_preview, pinned_version, agent_version, trigger, input, message_id, keep_seq, assistant_message_id, user_id, metadata, response_format, caller_options, request_id, traceparent, write_before, queued_turns_max, is_counted, key_digest, form, idempotency_key, request_digest) limit $29), shares as materialized (
+  select tenant_id, is_counted or (
+    select true from turns p where p.tenant_id = sent.tenant_id and (p.status = 'queued' and p.parked_at is not null and p.cancel_requested_at is null) order by p.accepted_at, p.id limit 1) is not null as is_parked, case when queued_turns_max is not null then queued_turns_max - (select count(*) from (
+      select 1 from turns q where q.tenant_id = sent.tenant_id and q.status in ('enqueued', 'queued') limit queued_turns_max) counted) end as places
+  from (select tenant_id, min(queued_turns_max) as queued_turns_max, bool_or(is_counted) as is_counted from sent group by tenant_id) sent
+), asked as materialized (
+  select sent.*, coalesce(place > places, false) as is_full, is_parked
+  from (select *, row_number() over (partition by tenant_id) as place from sent) sent join shares using (tenant_id)
+), due as materialized (
+  select asked.turn_id, agent.version, coalesce(held.user_id, asked.user_id) as turn_user_id, case
+  when asked.key_digest is not null and not exists (
+    select 1 from api_keys k join tenants n on n.id = k.tenant_id
+    where k.digest = decode(asked.key_digest, 'hex') and k.tenant_id = asked.tenant_id and (k.expires_at is null or k.expires_at > now())
+    and k.role in ('runner', 'editor', 'admin') and (k.agent_ids is null or asked.agent_id = any(k.agent_ids))
+    and n.form = asked.form and n.queued_turns is not distinct from asked.queued_turns_max
+    and n.has_budgets and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
+  ) then 'key'
+  when asked.idempotency_key is not null and exists (
+    select 1 from idempotency_keys k where k.tenant_id = asked.tenant_id and k.key = asked.idempotency_key) then 'repeated'
+  when clock_timestamp() >= asked.write_before then 'late'
+  when asked.is_full then 'full'
+  when not asked.new_session and asked.session_id is not null and held.id is null then $30
+  when held.line > 0 then 'line'
+  when agent.id is null then 'not_found'
+  when agent.refusal is not null then agent.refusal
+  when asked.message_id is not null and exists (
+    select 1 from messages m where m.session_id = asked.session_id and m.id = asked.message_id) then 'twice' end as word
+  from asked left join lateral (
+    select id, user_id, pinned_version, line from sessions
+    where id = asked.session_id and not asked.new_session and (tenant_id || '') = asked.tenant_id
+    and (agent_id || '') = asked.agent_id and deleted_at is null and (
+      select true from turns where session_id = asked.session_id and status in ('queued', 'running', 'waiting') limit 1) is null
+    for no key update skip locked) held on true
+  left join lateral (
+    select a.id, v.version,
+    case when v.version is null then 'version_missing_for_run'
+    when a.status = 'disabled' then 'agent_disabled'
+    when v.provider_id is not null and p.id is null then 'provider_missing_for_turn'
+    when v.provider_id is null and not $31 or v.config ->> 'model' is null then 'provider_required'
+    when a.workspace_id is null and (v.config -> 'tools')::jsonb ? 'workspace' then 'sandbox_required_for_turn'
+    end as refusal
+    from agents a
+    left join agent_versions v on v.agent_id = a.id and v.version = coalesce(coalesce(asked.agent_version, case when asked.new_session then asked.pinned_version else held.pinned_version end), a.version)
+    left join providers p on p.id = v.provider_id and p.tenant_id = a.tenant_id
+    where a.id = asked.agent_id and a.tenant_id = asked.tenant_id) agent on true),
+counting as materialized (
+  select c.turn_id as turn_id, b.id as budget_id, b.series, case b.period when 'ever' then '-infinity'::timestamptz else date_trunc(b.period, now(), 'UTC') end as period_start,
+  case b.each when 'user' then c.turn_user_id else '' end as user_id, case b.each when 'agent' then c.agent_id else '' end as agent_id,
+  b.measure = 'turns' as counts, b.enabled, b.limit_amount,
+  array_position(array['hour', 'day', 'month', 'ever'], b.period) as length,
+  case when b.measure <> 'turns' then coalesce((select s.used from budget_spending s where s.budget_id = b.id and s.series = b.series and s.period_start = case b.period when 'ever' then '-infinity'::timestamptz else date_trunc(b.period, now(), 'UTC') end
+      and s.user_id = case b.each when 'user' then c.turn_user_id else '' end and s.agent_id = case b.each when 'agent' then c.agent_id else '' end), 0) end as asked
+  from (select turn_id, tenant_id, agent_id, turn_user_id from due join asked using (turn_id) where word is null) c join budgets b on b.tenant_id = c.tenant_id and coalesce(b.agent_id = c.agent_id, true) and coalesce(b.user_id = c.turn_user_id, true)
+), counted_sums as materialized (
+  select k.*, held.used from (select distinct budget_id, series, period_start, user_id, agent_id from counting where counts order by budget_id, series, period_start, user_id, agent_id) k
+  cross join lateral (
+    select s.used from budget_spending s
+    where (s.budget_id, s.series, s.period_start, s.user_id, s.agent_id) = (k.budget_id, k.series, k.period_start, k.user_id, k.agent_id)
+    for no key update
+  ) held
+), judged as materialized (
+  select turn_id, bool_or(counts and used is null) as is_unopened, bool_or(enabled and counts and used + place > limit_amount) as is_beyond,
+  (array_agg(budget_id order by length desc, budget_id) filter (where enabled and coalesce(used, 0) >= limit_amount))[1] as exceeded
+  from (
+    select turn_id, budget_id, counts, enabled, limit_amount, length, coalesce(counted_sums.used, asked) as used,
+    row_number() over (partition by budget_id, series, period_start, user_id, agent_id order by turn_id) as place
+    from counting left join counted_sums using (budget_id, series, period_start, user_id, agent_id)
+  ) sums
+  group by turn_id
+), decided as materialized (
+  select due.turn_id, version, turn_user_id, coalesce(word, case
+    when exceeded is not null then 'budget:' || exceeded
+    when is_unopened then 'unopened'
+    when is_beyond then 'locked' end) as word
+  from due left join judged using (turn_id)
+), made as (
+  insert into sessions (id, tenant_id, agent_id, pinned_version, user_id, metadata, visible, first_message_preview)
+  select session_id, tenant_id, agent_id, pinned_version, user_id, metadata, visible, first_preview
+  from decided join asked using (turn_id) where new_session and word is null),
+accepted as (
+  insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
+    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at)
+  select turn_id, tenant_id, agent_id, session_id, kind, version, trigger, input, keep_seq,
+  assistant_message_id, new_session and not visible, turn_user_id, metadata, request_id, traceparent, response_format,
+  caller_options, case when is_parked then now() end
+  from decided join asked using (turn_id) where word is null
+  on conflict (session_id) where status in ('queued', 'running', 'waiting') do nothing
+  returning id, session_id, tenant_id, parked_at
+), tallied as (
+  update budget_spending s set used = s.used + n.turns from (
+    select budget_id, series, period_start, user_id, agent_id, count(*) as turns from counting join accepted on accepted.id = counting.turn_id where counts
+    group by budget_id, series, period_start, user_id, agent_id
+  ) n
+  where (s.budget_id, s.series, s.period_start, s.user_id, s.agent_id) = (n.budget_id, n.series, n.period_start, n.user_id, n.agent_id)
+), kept as (
+  insert into idempotency_keys (tenant_id, key, request_digest, turn_id, resource_ids)
+  select asked.tenant_id, idempotency_key, request_digest, turn_id, case when new_session and not visible then array[asked.session_id] end
+  from accepted join asked on turn_id = id where idempotency_key is not null order by 1, 2), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
+  select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $32::smallint, id from (
+    select id as kind_id from graphile_worker._private_tasks where identifier = 'turn'
+  ) kind cross join (select * from "accepted" where parked_at is null) queued returning key)
+select id as turn_id, 'accepted' as word, case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $33, job_key => id
+)).id end end as job,
+case when parked_at is null then pg_notify('jobs:insert', json_build_object('count', count(*) filter (where parked_at is null) over ())::text)::text end as job_announced,
+case when parked_at is null then pg_notify($34, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id) else pg_notify($35, tenant_id) end::text as announced from accepted
+union all select turn_id, word, null, null, null from decided where word is not null;
+
 -- when: one turn of a new session, with an Idempotency-Key
 -- parameters: $1 text turn_…, $2 text ten_…, $3 text ag_…, $4 text ss_…, $5 text, $6 boolean, $7 boolean, $8 text,
 --   $9 integer, $10 integer, $11 text, $12 json, $13 text, $14 bigint, $15 text msg_…, $16 text, $17 json, $18 json,
@@ -422,7 +670,7 @@ asked as not materialized (
     where k.digest = decode(asked.key_digest, 'hex') and k.tenant_id = asked.tenant_id and (k.expires_at is null or k.expires_at > now())
     and k.role in ('runner', 'editor', 'admin') and (k.agent_ids is null or asked.agent_id = any(k.agent_ids))
     and n.form = asked.form and n.queued_turns is not distinct from asked.queued_turns_max
-    and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
+    and not n.has_budgets and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
   ) then 'key'
   when asked.idempotency_key is not null and exists (
     select 1 from idempotency_keys k where k.tenant_id = asked.tenant_id and k.key = asked.idempotency_key) then 'repeated'
@@ -496,7 +744,7 @@ sent as materialized (select turn_id::text, tenant_id::text, agent_id::text, ses
     where k.digest = decode(asked.key_digest, 'hex') and k.tenant_id = asked.tenant_id and (k.expires_at is null or k.expires_at > now())
     and k.role in ('runner', 'editor', 'admin') and (k.agent_ids is null or asked.agent_id = any(k.agent_ids))
     and n.form = asked.form and n.queued_turns is not distinct from asked.queued_turns_max
-    and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
+    and not n.has_budgets and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
   ) then 'key'
   when asked.idempotency_key is not null and exists (
     select 1 from idempotency_keys k where k.tenant_id = asked.tenant_id and k.key = asked.idempotency_key) then 'repeated'
@@ -573,7 +821,7 @@ asked as not materialized (
     where k.digest = decode(asked.key_digest, 'hex') and k.tenant_id = asked.tenant_id and (k.expires_at is null or k.expires_at > now())
     and k.role in ('runner', 'editor', 'admin') and (k.agent_ids is null or asked.agent_id = any(k.agent_ids))
     and n.form = asked.form and n.queued_turns is not distinct from asked.queued_turns_max
-    and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
+    and not n.has_budgets and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
   ) then 'key'
   when clock_timestamp() >= asked.write_before then 'late'
   when asked.is_full then 'full'
@@ -640,7 +888,7 @@ asked as not materialized (
     where k.digest = decode(asked.key_digest, 'hex') and k.tenant_id = asked.tenant_id and (k.expires_at is null or k.expires_at > now())
     and k.role in ('runner', 'editor', 'admin') and (k.agent_ids is null or asked.agent_id = any(k.agent_ids))
     and n.form = asked.form and n.queued_turns is not distinct from asked.queued_turns_max
-    and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
+    and not n.has_budgets and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
   ) then 'key'
   when asked.idempotency_key is not null and exists (
     select 1 from idempotency_keys k where k.tenant_id = asked.tenant_id and k.key = asked.idempotency_key) then 'repeated'
@@ -711,7 +959,7 @@ asked as not materialized (
     where k.digest = decode(asked.key_digest, 'hex') and k.tenant_id = asked.tenant_id and (k.expires_at is null or k.expires_at > now())
     and k.role in ('runner', 'editor', 'admin') and (k.agent_ids is null or asked.agent_id = any(k.agent_ids))
     and n.form = asked.form and n.queued_turns is not distinct from asked.queued_turns_max
-    and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
+    and not n.has_budgets and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
   ) then 'key'
   when clock_timestamp() >= asked.write_before then 'late'
   when asked.is_full then 'full'
@@ -771,7 +1019,7 @@ asked as not materialized (
     where k.digest = decode(asked.key_digest, 'hex') and k.tenant_id = asked.tenant_id and (k.expires_at is null or k.expires_at > now())
     and k.role in ('runner', 'editor', 'admin') and (k.agent_ids is null or asked.agent_id = any(k.agent_ids))
     and n.form = asked.form and n.queued_turns is not distinct from asked.queued_turns_max
-    and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
+    and not n.has_budgets and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
   ) then 'key'
   when asked.idempotency_key is not null and exists (
     select 1 from idempotency_keys k where k.tenant_id = asked.tenant_id and k.key = asked.idempotency_key) then 'repeated'
@@ -835,6 +1083,7 @@ union all select turn_id, word, null, null, null from due where word is not null
 -- plan: asks: inserts continuations
 -- plan: approval: inserts approvals
 -- plan: called: inserts client_calls
+-- plan: budgeted: budgets by budgets_tenant, inserts budget_spending
 -- plan: owed: tenants by tenants_pkey, locks them
 -- plan: spent: tenants by tenants_pkey, updates tenants
 -- plan: webhook_told: reads all webhooks, inserts webhook_deliveries
@@ -868,7 +1117,7 @@ with /* turn.ask */ asked as materialized (
   relay_events = case when was.leg is null then was.new_relay_events else relay_events end,
   last_chunk = case when was.leg is null then was.new_last_chunk else last_chunk end
   from was where t.id = was.id
-  returning t.*, was.leg, was.before, was.home_line, was.said_bytes, was.is_good, was.cuts, was.undoes, was.shows, was.said_parts, was.new_messages, was.new_message_count, was.new_message_bytes, was.new_replaced, was.new_replaced_bytes, was.new_preview, was.new_provider, was.new_model, was.new_input_tokens, was.new_output_tokens, was.new_error, was.new_relay_events, was.new_last_chunk, was.approvals, was.client_calls
+  returning t.*, was.leg, was.before, was.home_line, was.said_bytes, was.is_good, was.cuts, was.undoes, was.shows, was.said_parts, was.new_messages, was.new_message_count, was.new_message_bytes, was.new_replaced, was.new_replaced_bytes, was.new_preview, was.new_provider, was.new_model, was.new_input_tokens, was.new_output_tokens, was.new_cost_pico, was.new_error, was.new_relay_events, was.new_last_chunk, was.approvals, was.client_calls
 ), forgotten as (
   delete from turn_checkpoints k using ended e where k.turn_id = e.id
 ), joined as (
@@ -911,6 +1160,14 @@ with /* turn.ask */ asked as materialized (
   from ended e cross join json_array_elements(e.client_calls) with ordinality as n (c, place)
   order by n.place
   returning tool_call_id
+), budgeted as (
+  insert into budget_spending as s (budget_id, series, period_start, user_id, agent_id, used)
+  select b.id, b.series, case b.period when 'ever' then '-infinity'::timestamptz else date_trunc(b.period, now(), 'UTC') end, case b.each when 'user' then e.user_id else '' end, case b.each when 'agent' then e.agent_id else '' end,
+  sum(case b.measure when 'tokens' then e.new_input_tokens + e.new_output_tokens else coalesce(e.new_cost_pico, 0) end)
+  from ended e join budgets b on b.tenant_id = e.tenant_id and coalesce(b.agent_id = e.agent_id, true) and coalesce(b.user_id = e.user_id, true) and b.measure <> 'turns'
+  group by 1, 2, 3, 4, 5 having sum(case b.measure when 'tokens' then e.new_input_tokens + e.new_output_tokens else coalesce(e.new_cost_pico, 0) end) > 0
+  order by 1, 2, 3, 4, 5
+  on conflict (budget_id, series, period_start, user_id, agent_id) do update set used = s.used + excluded.used
 ), owed as materialized (
   select t.id, o.tokens from (
     select tenant_id, sum(new_input_tokens + new_output_tokens)::bigint as tokens from ended group by tenant_id order by tenant_id
@@ -983,7 +1240,7 @@ from home left join asked on true;
 -- when: a turn with a job, or several
 -- when: a parked turn
 -- parameters: $1 text[], $2 text[], $3 text[], $4 bigint, $5 text wk_…, $6 boolean, $7 integer, $8 bigint
--- plan: the statement: tenants by tenants_pkey, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated, agent_skills by agent_skills_created, memories by memories_accessed, approvals by approvals_continuation, sessions by sessions_pkey, agent_versions by agent_versions_pkey, session_summaries by session_summaries_pkey, messages by messages_pkey, messages by messages_pkey
+-- plan: the statement: budget_spending by budget_spending_pkey, budgets by budgets_tenant, tenants by tenants_pkey, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated, agent_skills by agent_skills_created, memories by memories_accessed, approvals by approvals_continuation, sessions by sessions_pkey, agent_versions by agent_versions_pkey, session_summaries by session_summaries_pkey, messages by messages_pkey, messages by messages_pkey
 -- plan: held: turns by turns_pkey, locks them
 -- plan: claimed: turns by turns_parked, tenants by tenants_pkey, turns by turns_pkey, updates turns
 -- plan: continued: continuations by continuations_pkey, continuations by continuations_turn, updates continuations
@@ -1032,7 +1289,10 @@ t.traceparent, t.claimed_at, t.steps, t.tools_left_out, extract(epoch from now()
 tenant.*, agent.*, history.*
 from held left join claimed t on t.id = held.turn_id
 left join lateral (
-  select n.usage_credit from tenants n where n.id = t.tenant_id
+  select n.usage_credit, n.has_budgets, n.has_budgets and exists (select 1 from budgets b where b.tenant_id = t.tenant_id and coalesce(b.agent_id = t.agent_id, true) and coalesce(b.user_id = t.user_id, true) and b.enabled and b.measure <> 'turns'
+    and coalesce((select s.used from budget_spending s where s.budget_id = b.id and s.series = b.series and s.period_start = case b.period when 'ever' then '-infinity'::timestamptz else date_trunc(b.period, now(), 'UTC') end
+        and s.user_id = case b.each when 'user' then t.user_id else '' end and s.agent_id = case b.each when 'agent' then t.agent_id else '' end), 0) >= b.limit_amount) as is_over_budget
+  from tenants n where n.id = t.tenant_id
 ) tenant on true
 left join lateral (
   select a.id as a_id, a.tenant_id as a_tenant_id, a.status as a_status, a.managed as a_managed,
@@ -1064,7 +1324,7 @@ left join lateral (
 
 -- when: a turn over a pooler, whose lock was taken before
 -- parameters: $1 text[], $2 text[], $3 text[], $4 bigint, $5 text wk_…, $6 boolean, $7 integer, $8 bigint
--- plan: the statement: tenants by tenants_pkey, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated, agent_skills by agent_skills_created, memories by memories_accessed, approvals by approvals_continuation, sessions by sessions_pkey, agent_versions by agent_versions_pkey, session_summaries by session_summaries_pkey, messages by messages_pkey, messages by messages_pkey
+-- plan: the statement: budget_spending by budget_spending_pkey, budgets by budgets_tenant, tenants by tenants_pkey, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated, agent_skills by agent_skills_created, memories by memories_accessed, approvals by approvals_continuation, sessions by sessions_pkey, agent_versions by agent_versions_pkey, session_summaries by session_summaries_pkey, messages by messages_pkey, messages by messages_pkey
 -- plan: held: turns by turns_pkey, locks them
 -- plan: claimed: turns by turns_parked, tenants by tenants_pkey, turns by turns_pkey, updates turns
 -- plan: continued: continuations by continuations_pkey, continuations by continuations_turn, updates continuations
@@ -1113,7 +1373,10 @@ t.traceparent, t.claimed_at, t.steps, t.tools_left_out, extract(epoch from now()
 tenant.*, agent.*, history.*
 from held left join claimed t on t.id = held.turn_id
 left join lateral (
-  select n.usage_credit from tenants n where n.id = t.tenant_id
+  select n.usage_credit, n.has_budgets, n.has_budgets and exists (select 1 from budgets b where b.tenant_id = t.tenant_id and coalesce(b.agent_id = t.agent_id, true) and coalesce(b.user_id = t.user_id, true) and b.enabled and b.measure <> 'turns'
+    and coalesce((select s.used from budget_spending s where s.budget_id = b.id and s.series = b.series and s.period_start = case b.period when 'ever' then '-infinity'::timestamptz else date_trunc(b.period, now(), 'UTC') end
+        and s.user_id = case b.each when 'user' then t.user_id else '' end and s.agent_id = case b.each when 'agent' then t.agent_id else '' end), 0) >= b.limit_amount) as is_over_budget
+  from tenants n where n.id = t.tenant_id
 ) tenant on true
 left join lateral (
   select a.id as a_id, a.tenant_id as a_tenant_id, a.status as a_status, a.managed as a_managed,
@@ -1145,7 +1408,7 @@ left join lateral (
 
 -- when: a turn of a tenant with a limit of running turns
 -- parameters: $1 text[], $2 text[], $3 text[], $4 bigint, $5 text wk_…, $6 boolean, $7 integer, $8 bigint
--- plan: the statement: tenants by tenants_pkey, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated, agent_skills by agent_skills_created, memories by memories_accessed, approvals by approvals_continuation, sessions by sessions_pkey, agent_versions by agent_versions_pkey, session_summaries by session_summaries_pkey, messages by messages_pkey, messages by messages_pkey
+-- plan: the statement: budget_spending by budget_spending_pkey, budgets by budgets_tenant, tenants by tenants_pkey, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated, agent_skills by agent_skills_created, memories by memories_accessed, approvals by approvals_continuation, sessions by sessions_pkey, agent_versions by agent_versions_pkey, session_summaries by session_summaries_pkey, messages by messages_pkey, messages by messages_pkey
 -- plan: allowed: turns by turns_tenant_active, tenants by tenants_pkey
 -- plan: held: turns by turns_pkey, locks them
 -- plan: claimed: turns by turns_parked, tenants by tenants_pkey, turns by turns_pkey, updates turns
@@ -1198,7 +1461,10 @@ t.traceparent, t.claimed_at, t.steps, t.tools_left_out, extract(epoch from now()
 tenant.*, agent.*, history.*
 from held left join claimed t on t.id = held.turn_id
 left join lateral (
-  select n.usage_credit from tenants n where n.id = t.tenant_id
+  select n.usage_credit, n.has_budgets, n.has_budgets and exists (select 1 from budgets b where b.tenant_id = t.tenant_id and coalesce(b.agent_id = t.agent_id, true) and coalesce(b.user_id = t.user_id, true) and b.enabled and b.measure <> 'turns'
+    and coalesce((select s.used from budget_spending s where s.budget_id = b.id and s.series = b.series and s.period_start = case b.period when 'ever' then '-infinity'::timestamptz else date_trunc(b.period, now(), 'UTC') end
+        and s.user_id = case b.each when 'user' then t.user_id else '' end and s.agent_id = case b.each when 'agent' then t.agent_id else '' end), 0) >= b.limit_amount) as is_over_budget
+  from tenants n where n.id = t.tenant_id
 ) tenant on true
 left join lateral (
   select a.id as a_id, a.tenant_id as a_tenant_id, a.status as a_status, a.managed as a_managed,
@@ -1272,6 +1538,7 @@ left join lateral (
 -- plan: dropped: approvals by approvals_pending, updates approvals
 -- plan: given_up: client_calls by client_calls_pending, updates client_calls
 -- plan: used: inserts usage
+-- plan: budgeted: budgets by budgets_tenant, inserts budget_spending
 -- plan: owed: tenants by tenants_pkey, locks them
 -- plan: spent: tenants by tenants_pkey, updates tenants
 -- plan: followed: webhooks by webhooks_enabled, tenants by tenants_pkey
@@ -1306,7 +1573,7 @@ with /* turn.end */ asked as materialized (
       where c.id = "t"."continuation_id"), 0)::bigint else 0 end
   from was where t.id = was.id
   returning t.*, (coalesce(pg_column_size(t.input), 0) + 2 * pg_column_size(t.metadata)
-    + coalesce(pg_column_size(t.response_format), 0) + coalesce(pg_column_size(t.caller_options), 0)) as asked_bytes, was.leg, was.before, was.home_line, was.said_bytes, was.is_good, was.cuts, was.undoes, was.shows, was.said_parts, was.new_messages, was.new_message_count, was.new_message_bytes, was.new_replaced, was.new_replaced_bytes, was.new_preview, was.new_provider, was.new_model, was.new_input_tokens, was.new_output_tokens, was.new_error, was.new_relay_events, was.new_last_chunk, was.approvals, was.client_calls
+    + coalesce(pg_column_size(t.response_format), 0) + coalesce(pg_column_size(t.caller_options), 0)) as asked_bytes, was.leg, was.before, was.home_line, was.said_bytes, was.is_good, was.cuts, was.undoes, was.shows, was.said_parts, was.new_messages, was.new_message_count, was.new_message_bytes, was.new_replaced, was.new_replaced_bytes, was.new_preview, was.new_provider, was.new_model, was.new_input_tokens, was.new_output_tokens, was.new_cost_pico, was.new_error, was.new_relay_events, was.new_last_chunk, was.approvals, was.client_calls
 ), forgotten as (
   delete from turn_checkpoints k using ended e where k.turn_id = e.id
 ), removed as (
@@ -1388,6 +1655,14 @@ with /* turn.end */ asked as materialized (
     ) each_model
     where first > 0 or e.model_usage is null or input_tokens + output_tokens > 0
   ) models
+), budgeted as (
+  insert into budget_spending as s (budget_id, series, period_start, user_id, agent_id, used)
+  select b.id, b.series, case b.period when 'ever' then '-infinity'::timestamptz else date_trunc(b.period, now(), 'UTC') end, case b.each when 'user' then e.user_id else '' end, case b.each when 'agent' then e.agent_id else '' end,
+  sum(case b.measure when 'tokens' then e.new_input_tokens + e.new_output_tokens else coalesce(e.new_cost_pico, 0) end)
+  from ended e join budgets b on b.tenant_id = e.tenant_id and coalesce(b.agent_id = e.agent_id, true) and coalesce(b.user_id = e.user_id, true) and b.measure <> 'turns'
+  group by 1, 2, 3, 4, 5 having sum(case b.measure when 'tokens' then e.new_input_tokens + e.new_output_tokens else coalesce(e.new_cost_pico, 0) end) > 0
+  order by 1, 2, 3, 4, 5
+  on conflict (budget_id, series, period_start, user_id, agent_id) do update set used = s.used + excluded.used
 ), owed as materialized (
   select t.id, o.tokens from (
     select tenant_id, sum(new_input_tokens + new_output_tokens)::bigint as tokens from ended group by tenant_id order by tenant_id
@@ -1420,6 +1695,7 @@ select id, kind, (select count(*) from followed) from ended;
 -- plan: joined: messages by messages_pkey, inserts messages
 -- plan: session: sessions by sessions_pkey, updates sessions
 -- plan: used: inserts usage
+-- plan: budgeted: budgets by budgets_tenant, inserts budget_spending
 -- plan: owed: tenants by tenants_pkey, locks them
 -- plan: spent: tenants by tenants_pkey, updates tenants
 -- plan: followed: webhooks by webhooks_enabled, tenants by tenants_pkey
@@ -1452,7 +1728,7 @@ with /* turn.end */ asked as materialized (
   returning t.id, t.kind, t.tenant_id, t.agent_id, t.session_id, t.user_id, t.metadata, t.run_ms, t.input_tokens, t.output_tokens,
   t.cached_input_tokens, t.cache_write_tokens, t.reasoning_tokens, t.cost_pico, t.cost_complete, t.usage_estimated, (coalesce(pg_column_size(t.input), 0) + 2 * pg_column_size(t.metadata)
     + coalesce(pg_column_size(t.response_format), 0) + coalesce(pg_column_size(t.caller_options), 0)) as asked_bytes, was.before, was.home_line, was.new_messages, was.new_message_count,
-  was.new_message_bytes, was.new_preview, was.new_provider, was.new_model, was.new_input_tokens, was.new_output_tokens
+  was.new_message_bytes, was.new_preview, was.new_provider, was.new_model, was.new_input_tokens, was.new_output_tokens, was.new_cost_pico
 ), forgotten as (
   delete from turn_checkpoints k using ended e where k.turn_id = e.id
 ), joined as (
@@ -1473,6 +1749,14 @@ with /* turn.end */ asked as materialized (
   cost_complete and (cost_pico is not null or input_tokens + output_tokens = 0), usage_estimated,
   run_ms, metadata, (now() at time zone 'UTC')::date
   from ended
+), budgeted as (
+  insert into budget_spending as s (budget_id, series, period_start, user_id, agent_id, used)
+  select b.id, b.series, case b.period when 'ever' then '-infinity'::timestamptz else date_trunc(b.period, now(), 'UTC') end, case b.each when 'user' then e.user_id else '' end, case b.each when 'agent' then e.agent_id else '' end,
+  sum(case b.measure when 'tokens' then e.new_input_tokens + e.new_output_tokens else coalesce(e.new_cost_pico, 0) end)
+  from ended e join budgets b on b.tenant_id = e.tenant_id and coalesce(b.agent_id = e.agent_id, true) and coalesce(b.user_id = e.user_id, true) and b.measure <> 'turns'
+  group by 1, 2, 3, 4, 5 having sum(case b.measure when 'tokens' then e.new_input_tokens + e.new_output_tokens else coalesce(e.new_cost_pico, 0) end) > 0
+  order by 1, 2, 3, 4, 5
+  on conflict (budget_id, series, period_start, user_id, agent_id) do update set used = s.used + excluded.used
 ), owed as materialized (
   select t.id, o.tokens from (
     select tenant_id, sum(new_input_tokens + new_output_tokens)::bigint as tokens from ended group by tenant_id order by tenant_id
@@ -1633,9 +1917,10 @@ select pg_notify($2, tenant_id) from (select distinct tenant_id from parked) ten
 -- when: its worker is lost
 -- parameters: $1 json, $2 json, $3 timestamp with time zone, $4 bigint, $5 bigint, $6 bigint, $7 bigint, $8 bigint,
 --   $9 bigint, $10 bigint, $11 boolean, $12 integer, $13 boolean, $14 jsonb, $15 integer, $16 integer,
---   $17 text turn_…, $18 integer, $19 timestamp with time zone, $20 integer, $21 integer, $22 bigint, $23 integer,
---   $24 text
+--   $17 text turn_…, $18 integer, $19 timestamp with time zone, $20 integer, $21 integer, $22 bigint, $23 bigint,
+--   $24 bigint, $25 bigint, $26 bigint, $27 integer, $28 text
 -- plan: requeued: turns by turns_pkey, updates turns
+-- plan: budgeted: budgets by budgets_tenant, inserts budget_spending
 -- plan: spent: tenants by tenants_pkey, updates tenants
 with /* turn.requeue */ requeued as (
   update turns set status = 'queued', worker_id = null, claimed_at = null, shown_at = null, run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint,
@@ -1651,14 +1936,22 @@ with /* turn.requeue */ requeued as (
   where id = $17 and attempt = $18 and status = 'running' and coalesce(claimed_at = $19::timestamptz, true) and (shown_at is null or steps_done > 0)
   and cancel_requested_at is null and stopped_worker_at is null
   and coalesce(attempt - attempts_before - crashes < $20::int, true) and coalesce(crashes < $21::int, true)
-  returning id, session_id, tenant_id
+  returning id, session_id, tenant_id, agent_id, user_id
+), budgeted as (
+  insert into budget_spending as s (budget_id, series, period_start, user_id, agent_id, used)
+  select b.id, b.series, case b.period when 'ever' then '-infinity'::timestamptz else date_trunc(b.period, now(), 'UTC') end, case b.each when 'user' then e.user_id else '' end, case b.each when 'agent' then e.agent_id else '' end,
+  sum(case b.measure when 'tokens' then $22::bigint else $23::bigint end)
+  from "requeued" e join budgets b on b.tenant_id = e.tenant_id and coalesce(b.agent_id = e.agent_id, true) and coalesce(b.user_id = e.user_id, true) and b.measure <> 'turns'
+  group by 1, 2, 3, 4, 5 having sum(case b.measure when 'tokens' then $24::bigint else $25::bigint end) > 0
+  order by 1, 2, 3, 4, 5
+  on conflict (budget_id, series, period_start, user_id, agent_id) do update set used = s.used + excluded.used
 ), spent as (
-  update tenants t set usage_credit = usage_credit - $22::bigint
+  update tenants t set usage_credit = usage_credit - $26::bigint
   from "requeued" moved where t.id = moved.tenant_id and usage_credit is not null
   returning usage_credit
 )
-select (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $23, job_key => id
-)).id as job, pg_notify($24, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id)::text as announced from requeued;
+select (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $27, job_key => id
+)).id as job, pg_notify($28, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id)::text as announced from requeued;
 
 
 -- turn.resume
@@ -1711,11 +2004,12 @@ case when parked_at is null then pg_notify($9, id || ' ' || coalesce(session_id,
 -- when: a completed step
 -- parameters: $1 integer, $2 integer, $3 json, $4 json, $5 timestamp with time zone, $6 bigint, $7 bigint, $8 bigint,
 --   $9 bigint, $10 bigint, $11 bigint, $12 bigint, $13 boolean, $14 integer, $15 boolean, $16 jsonb, $17 text turn_…,
---   $18 integer, $19 timestamp with time zone, $20 integer, $21 integer, $22 json, $23 bigint, $24 text turn_…,
---   $25 integer, $26 timestamp with time zone, $27 text ten_…
+--   $18 integer, $19 timestamp with time zone, $20 integer, $21 integer, $22 json, $23 bigint, $24 bigint, $25 bigint,
+--   $26 bigint, $27 bigint, $28 text turn_…, $29 integer, $30 timestamp with time zone, $31 text ten_…
 -- plan: the statement: turns by turns_pkey, tenants by tenants_pkey
 -- plan: stepped: turns by turns_pkey, updates turns
 -- plan: kept: inserts turn_checkpoints
+-- plan: budgeted: budgets by budgets_tenant, inserts budget_spending
 -- plan: spent: tenants by tenants_pkey, updates tenants
 with /* turn.step */ stepped as (
   update turns set steps_done = steps_done + 1, step_events = $1, tool_events = null, crashes = 0,
@@ -1729,17 +2023,25 @@ with /* turn.step */ stepped as (
   model_calls = model_calls + $14, usage_estimated = usage_estimated or $15,
   model_usage = coalesce(coalesce(model_usage, '[]') || $16::jsonb, model_usage)
   where id = $17 and attempt = $18 and status = 'running' and coalesce(claimed_at = $19::timestamptz, true) and steps_done = $20
-  returning id, tenant_id
+  returning id, tenant_id, agent_id, user_id
 ), kept as (
   insert into turn_checkpoints (turn_id, step, chunks) select id, $21, $22 from stepped
+), budgeted as (
+  insert into budget_spending as s (budget_id, series, period_start, user_id, agent_id, used)
+  select b.id, b.series, case b.period when 'ever' then '-infinity'::timestamptz else date_trunc(b.period, now(), 'UTC') end, case b.each when 'user' then e.user_id else '' end, case b.each when 'agent' then e.agent_id else '' end,
+  sum(case b.measure when 'tokens' then $23::bigint else $24::bigint end)
+  from "stepped" e join budgets b on b.tenant_id = e.tenant_id and coalesce(b.agent_id = e.agent_id, true) and coalesce(b.user_id = e.user_id, true) and b.measure <> 'turns'
+  group by 1, 2, 3, 4, 5 having sum(case b.measure when 'tokens' then $25::bigint else $26::bigint end) > 0
+  order by 1, 2, 3, 4, 5
+  on conflict (budget_id, series, period_start, user_id, agent_id) do update set used = s.used + excluded.used
 ), spent as (
-  update tenants t set usage_credit = usage_credit - $23::bigint
+  update tenants t set usage_credit = usage_credit - $27::bigint
   from "stepped" moved where t.id = moved.tenant_id and usage_credit is not null
   returning usage_credit
 )
-select coalesce((select usage_credit from spent), t.usage_credit) as credit,
-not exists (select 1 from turns where id = $24 and attempt = $25 and status = 'running' and coalesce(claimed_at = $26::timestamptz, true)) as is_gone
-from tenants t where t.id = $27;
+select coalesce((select usage_credit from spent), t.usage_credit) as credit, t.has_budgets,
+not exists (select 1 from turns where id = $28 and attempt = $29 and status = 'running' and coalesce(claimed_at = $30::timestamptz, true)) as is_gone
+from tenants t where t.id = $31;
 
 
 -- turn.unclaim

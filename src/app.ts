@@ -2,6 +2,7 @@ import { Elysia, NotFoundError } from "elysia";
 import { agentRoutes } from "./agents/routes.ts";
 import { apiKeyRoutes } from "./apikeys/routes.ts";
 import { auditRoutes } from "./audit/routes.ts";
+import { budgetRoutes } from "./budgets/routes.ts";
 import { chatRoutes } from "./chat/routes.ts";
 import { chatWebhookRoutes } from "./chat/webhook-routes.ts";
 import { clientTokenRoutes } from "./client-tokens/routes.ts";
@@ -132,6 +133,7 @@ function sliceRoutes(ctx: Ctx) {
     .use(agentRoutes(ctx))
     .use(apiKeyRoutes(ctx))
     .use(auditRoutes(ctx))
+    .use(budgetRoutes(ctx))
     .use(chatRoutes(ctx))
     .use(chatWebhookRoutes(ctx))
     .use(clientTokenRoutes(ctx))

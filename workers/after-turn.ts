@@ -1,3 +1,4 @@
+import { tellBudgetsOfTurn } from "../src/budgets/tell.ts";
 import { tellChat } from "../src/chat/after-turn.ts";
 import type { Ctx } from "../src/kernel/context.ts";
 import type { JobPayloads } from "../src/kernel/queue/catalogue.ts";
@@ -12,6 +13,7 @@ import { tellTurnEnded } from "../src/webhooks/after-turn.ts";
 export async function afterTurn({ sql, config }: Ctx, { turnId, stopId }: JobPayloads["turn.after"]): Promise<void> {
   if (stopId === turnId) {
     await tellTurnEnded(sql, turnId);
+    await tellBudgetsOfTurn(sql, turnId);
     await endRunOfTurn(sql, turnId);
     await billTurn(sql, turnId, config.platformProvider?.providerType ?? null);
   }

@@ -1,6 +1,7 @@
 import type { Task, TaskList } from "graphile-worker";
 import { type AgentPurge, purgeAgent } from "../src/agents/purge.ts";
 import { sweepAuditEvents } from "../src/audit/store.ts";
+import { settleAndErase } from "../src/budgets/settle.ts";
 import { deliverThread } from "../src/chat/deliver.ts";
 import { drainInbox } from "../src/chat/inbox.ts";
 import { purgeChatConnection, purgeChatConnections } from "../src/chat/purge.ts";
@@ -85,6 +86,7 @@ function taskList({ ctx, workerId, dispatcher, lanes }: JobRunner): Record<JobNa
     "records.sweep": () => sweepRecords(ctx.sql),
     "task.purge": (payload) => purgeTask(ctx, payload),
     "skill.purge": (payload) => purgeLibrarySkill(ctx, payload),
+    "budget.settle": (payload) => settleAndErase(ctx, payload),
     "merchant.deliver": (payload) => deliverEvents(ctx, workerId, payload),
     "webhook.deliver": (payload) => deliverWebhook(ctx, workerId, payload),
     "webhook.purge": (payload) => purgeWebhook(ctx, payload),

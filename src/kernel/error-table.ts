@@ -98,6 +98,11 @@ export const errorTable = {
     a: invalidInA,
     message: "The tenant has as many members as it may have.",
   },
+  budget_limit_reached: {
+    b: [400, "budget_limit_reached"],
+    a: invalidInA,
+    message: "The tenant has as many budgets as it may have.",
+  },
   provider_limit_reached: {
     b: [400, "provider_limit_reached"],
     a: invalidInA,
@@ -318,6 +323,7 @@ export const errorTable = {
     b: [422, "merchant_customer_not_found"],
     message: "The billing provider knows no such customer.",
   },
+  budget_exceeded: { b: [429, "budget_exceeded"], message: "A budget is used up." },
   quota_exceeded: {
     b: [429, "quota_exceeded"],
     message: "The tenant's turns of this day are used up, or it stores as much as it may.",

@@ -6,6 +6,7 @@ const prefixes = {
   agent: "ag",
   apiKey: "ak",
   approval: "apr",
+  budget: "bud",
   auditEvent: "aud",
   chatConnection: "cc",
   chatDelivery: "cd",

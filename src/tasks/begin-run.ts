@@ -9,8 +9,8 @@ import { acceptTurn } from "../sessions/accept/turn.ts";
 import { refuseRun, startRun } from "./run-states.ts";
 import { findRun, type RunRow } from "./runs.ts";
 
-/** Refusals because of the tenant's quota or credit: the run ends as `blocked`, not as `failed`. */
-const blocking: ReadonlySet<ErrorCause> = new Set(["quota_exceeded", "usage_credit_required"]);
+/** Refusals because of the tenant's quota, budgets or credit: the run ends as `blocked`, not as `failed`. */
+const blocking: ReadonlySet<ErrorCause> = new Set(["quota_exceeded", "budget_exceeded", "usage_credit_required"]);
 
 /**
  * The job `task.run`: turns a queued run into a turn of a new session, or ends it

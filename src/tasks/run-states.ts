@@ -9,7 +9,7 @@ import { type EventRows, tellWebhooks } from "../webhooks/events.ts";
 /**
  * The state machine of a run. Every move is a guarded update, and every move is here:
  *
- *     queued ──its turn is accepted──▶ running ──its turn ends──▶ succeeded | failed | canceled
+ *     queued ──its turn is accepted──▶ running ──its turn ends──▶ succeeded | failed | blocked | canceled
  *        │
  *        ├─refuse─▶ blocked | failed
  *        └─cancel─▶ canceled
@@ -122,7 +122,7 @@ export async function endRunOfTurn(sql: AnySql, turnId: string): Promise<void> {
     sql,
     sql`
     update task_runs r set updated_at = now(), (finished_at, status, error, canceled_at) = (
-      select ended_at, case when canceled then 'canceled' else status end, case when not canceled then error end,
+      select ended_at, case when canceled then 'canceled' when error ->> 'code' = 'budget_exceeded' then 'blocked' else status end, case when not canceled then error end,
         case when canceled then ended_at end
       from (
         select coalesce(t.finished_at, now()) as ended_at, t.status, t.error,

@@ -1,4 +1,5 @@
 import { removeAgent } from "../agents/store.ts";
+import { purgeBudgets } from "../budgets/store.ts";
 import { purgeChatConnections } from "../chat/purge.ts";
 import type { Ctx } from "../kernel/context.ts";
 import type { AnySql, Sql } from "../kernel/database/client.ts";
@@ -115,6 +116,7 @@ async function eraseTenant(sql: Sql, tenantId: string, pace: Pace): Promise<void
     await inner`delete from mcp_connections where tenant_id = ${tenantId}`;
     await inner`delete from providers where tenant_id = ${tenantId}`;
     await purgeWebhooks(inner, tenantId);
+    await purgeBudgets(inner, tenantId);
     await inner`delete from turn_quota_days where tenant_id = ${tenantId}`;
     await inner`update tenants set name = '' where id = ${tenantId}`;
   });

@@ -1,3 +1,4 @@
+import { sweepSums } from "../budgets/settle.ts";
 import type { Sql } from "../kernel/database/client.ts";
 import { eraseRowsMax } from "../kernel/database/pace.ts";
 import { eraseDeadJobs } from "../kernel/queue/stored-jobs.ts";
@@ -7,7 +8,7 @@ const quotaDaysKept = 7;
 /** A dead letter that was neither retried nor discarded is deleted after this many days. */
 const deadJobsDaysKept = 90;
 
-/** The job `records.sweep`: deletes counts of quotas that are over, and old dead letters, in batches. */
+/** The job `records.sweep`: deletes counts of quotas and sums of budgets whose time is over, and old dead letters, in batches. */
 export async function sweepRecords(sql: Sql): Promise<void> {
   for (;;) {
     const { count } = await sql`
@@ -16,5 +17,6 @@ export async function sweepRecords(sql: Sql): Promise<void> {
         limit ${eraseRowsMax})`;
     if (count < eraseRowsMax) break;
   }
+  await sweepSums(sql);
   while ((await eraseDeadJobs(sql, deadJobsDaysKept, eraseRowsMax)) === eraseRowsMax);
 }

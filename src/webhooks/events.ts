@@ -11,6 +11,8 @@ export const webhookEventTypes = [
   "run.ended",
   "delivery.failed",
   "mcp_connection.changed",
+  "budget.warned",
+  "budget.reached",
 ] as const;
 export type WebhookEventType = (typeof webhookEventTypes)[number];
 

@@ -4,7 +4,7 @@ import type { ApiResponse } from "../harness/harness.ts";
 import { fillMemories } from "../harness/seed.ts";
 import { callOf, newEntry, png, skillZip } from "./calls.ts";
 import { ask, missing } from "./causes.ts";
-import { webhookBody } from "./outside.ts";
+import { budgetBody, webhookBody } from "./outside.ts";
 import { fillClientOrigins, fillClientTokens, fillMembers, freshName, type Scene } from "./scene.ts";
 import { type Call, send } from "./world.ts";
 
@@ -248,6 +248,11 @@ export const bounds: Readonly<Record<string, Bound>> = {
   "webhooks per tenant": async (s, _, form) => {
     const make = () => s.t.call("POST", "/v1/webhooks", { form, body: webhookBody(s) });
     await times(19, make);
+    return { last: await make(), beyond: await make() };
+  },
+  "budgets per tenant": async (s, _, form) => {
+    const make = () => s.t.call("POST", "/v1/budgets", { form, body: budgetBody() });
+    await times(99, make);
     return { last: await make(), beyond: await make() };
   },
   "days of a range": between(

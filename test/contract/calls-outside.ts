@@ -1,8 +1,10 @@
 import { type Caller, idOf } from "./caller.ts";
 import {
+  budgetBody,
   customerPath,
   merchantBody,
   newBinding,
+  newBudget,
   newChat,
   newCustomer,
   newDelivery,
@@ -13,6 +15,7 @@ import {
   roomForChats,
   roomForWebhooks,
   slackBody,
+  theBudget,
   theChat,
   theWebhook,
   webhookBody,
@@ -128,5 +131,24 @@ const webhooks: Record<string, Caller> = {
   [`POST ${hook}/deliveries/:deliveryId/retry`]: async (s) => ({ params: await newWebhookDelivery(s) }),
 };
 
-/** How operations of tasks, chat, billing and webhooks are called so that they succeed. */
-export const outsideCalls: Readonly<Record<string, Caller>> = { ...tasks, ...chat, ...merchant, ...webhooks };
+const budget = "/v1/budgets/:budgetId";
+const budgets: Record<string, Caller> = {
+  "GET /v1/budgets": async (s) => {
+    await theBudget(s);
+    return {};
+  },
+  "POST /v1/budgets": () => ({ body: { ...budgetBody(), userId: "anna", each: "user", warnAtPercent: 80 } }),
+  [`GET ${budget}`]: idOf("budgetId", theBudget),
+  [`PATCH ${budget}`]: async (s) => ({ params: { budgetId: await theBudget(s) }, body: { name: freshName() } }),
+  [`DELETE ${budget}`]: idOf("budgetId", newBudget),
+  [`GET ${budget}/spending`]: idOf("budgetId", theBudget),
+};
+
+/** How operations of tasks, chat, billing, webhooks and budgets are called so that they succeed. */
+export const outsideCalls: Readonly<Record<string, Caller>> = {
+  ...tasks,
+  ...chat,
+  ...merchant,
+  ...webhooks,
+  ...budgets,
+};

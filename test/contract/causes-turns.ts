@@ -155,6 +155,7 @@ export const turnCauses: readonly Cause[] = [
     },
   },
   atDoors("409 tenant_deleting", (s) => s.setTenant({ deleting_at: new Date() })),
+  atDoors("429 budget_exceeded", (s) => s.parley.budgets.create({ name: "None", period: "day", limit: { turns: 0 } })),
   atDoors("429 quota_exceeded", (s) => s.setTenant({ quota_turns_per_day: 0 })),
   atDoors("429 too_many_turns", (s) => s.setTenant({ queued_turns: 0 })),
   guarded("402 merchant_subscription_required", { productIds: ["plan"] }, true),

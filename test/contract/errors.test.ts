@@ -11,6 +11,7 @@ import { startHarness } from "../harness/harness.ts";
 import { callOf } from "./calls.ts";
 import { ask, type Cause, missing } from "./causes.ts";
 import { agentCauses } from "./causes-agents.ts";
+import { budgetCauses } from "./causes-budgets.ts";
 import { memberCauses } from "./causes-members.ts";
 import { restCauses } from "./causes-rest.ts";
 import { turnCauses } from "./causes-turns.ts";
@@ -278,6 +279,7 @@ describe("turns, sessions and approvals", () => turnCauses.forEach(provoke));
 describe("agents and skills", () => agentCauses.forEach(provoke));
 describe("members", () => memberCauses.forEach(provoke));
 describe("webhooks", () => webhookCauses.forEach(provoke));
+describe("budgets", () => budgetCauses.forEach(provoke));
 describe("all else", () => restCauses.forEach(provoke));
 
 describe("without its database every operation returns", () => {

@@ -136,6 +136,12 @@ export const formRoundtrips: readonly FormRoundtrip[] = [
     inRead: ({ bindings }: { bindings: unknown[] }) => bindings[0],
   },
   {
+    what: "budget",
+    write: "POST /v1/budgets",
+    read: "GET /v1/budgets/:budgetId",
+    at: byId("budgetId"),
+  },
+  {
     what: "webhook",
     write: "POST /v1/webhooks",
     read: "GET /v1/webhooks/:id",

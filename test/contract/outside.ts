@@ -103,6 +103,13 @@ export async function newEvent(s: Scene, fields: Record<string, unknown> = {}): 
   return insertUsageEvent(s.sql, { tenant_id: s.t.id, connection_id: connectionId, status: "failed", ...fields });
 }
 
+/** The body of a budget that nothing reaches. */
+export const budgetBody = () => ({ name: "Budget", period: "month" as const, limit: { usd: "1000000" } });
+
+/** A budget of the scene's tenant. */
+export const newBudget = async (s: Scene) => (await s.parley.budgets.create(budgetBody())).id;
+export const theBudget = (s: Scene) => s.once("budget", () => newBudget(s));
+
 /** The body of a webhook whose receiver takes everything. */
 export const webhookBody = (s: Scene) => ({ url: `${s.w.vendor.url}/hook`, events: ["run.ended" as const] });
 

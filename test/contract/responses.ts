@@ -27,6 +27,7 @@ export const responses: readonly Contract[] = [
       "409 tenant_deleting",
       busy,
       "409 tool_call_settled",
+      "429 budget_exceeded",
       "429 quota_exceeded",
       "429 too_many_turns",
       "503 merchant_eligibility_unavailable",

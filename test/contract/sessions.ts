@@ -27,6 +27,7 @@ const gates = [
   "409 agent_disabled | 409 AGENT_DISABLED",
   "409 tenant_deleting",
   "409 turn_limit_reached",
+  "429 budget_exceeded",
   "429 quota_exceeded",
   "429 too_many_turns",
   "502 provider_error",

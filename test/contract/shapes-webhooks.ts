@@ -1,7 +1,7 @@
 import type { Fields } from "./notation.ts";
 
 const events =
-  "=turn.ended,approval.requested,tool_call.requested,run.ended,delivery.failed,mcp_connection.changed" as const;
+  "=turn.ended,approval.requested,tool_call.requested,run.ended,delivery.failed,mcp_connection.changed,budget.warned,budget.reached" as const;
 const webhook = {
   id: "wh_",
   url: "text",
@@ -15,6 +15,28 @@ const webhook = {
   createdAt: "time",
   updatedAt: "time",
 } as const;
+
+/** What is shown of budgets. */
+export const budgetShapes: Readonly<Record<string, Fields>> = {
+  Budget: {
+    id: "bud_",
+    name: "text",
+    agentId: "ag_?",
+    userId: "text?",
+    each: "=tenant,user,agent",
+    period: "=hour,day,month,ever",
+    limit: "#BudgetLimit",
+    warnAtPercent: "int?",
+    enabled: "bool",
+    createdAt: "time",
+    updatedAt: "time",
+  },
+  BudgetLimit: { "turns?": "int", "tokens?": "int", "usd?": "text" },
+  BudgetPage: { data: "[#Budget]", nextCursor: "text?" },
+  // Money is text, the rest a number.
+  BudgetSpending: { userId: "text?", agentId: "ag_?", used: "any", limit: "any", resetsAt: "time?" },
+  BudgetSpendingPage: { data: "[#BudgetSpending]", nextCursor: "text?" },
+};
 
 /** What is shown of webhooks. */
 export const webhookShapes: Readonly<Record<string, Fields>> = {

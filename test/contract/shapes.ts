@@ -5,7 +5,7 @@ import { memberShapes } from "./shapes-members.ts";
 import { pauses } from "./shapes-pauses.ts";
 import { responseShapes } from "./shapes-responses.ts";
 import { cost, tokenCounts, turnShapes } from "./shapes-turns.ts";
-import { webhookShapes } from "./shapes-webhooks.ts";
+import { budgetShapes, webhookShapes } from "./shapes-webhooks.ts";
 
 const made = { createdAt: "time", updatedAt: "time" } as const;
 const attribution = { userId: "text", metadata: "object" } as const;
@@ -163,6 +163,7 @@ const shapes: Readonly<Record<string, Fields>> = {
   PendingMessage: { turnId: "turn_", status: "=queued,running,waiting", message: "#Message" },
   LatestPage: page("LatestSession"),
   ...pauses,
+  ...budgetShapes,
   ...webhookShapes,
   AuditEvent: {
     id: "aud_",

@@ -1,5 +1,6 @@
 import { access } from "./access.ts";
 import { agents } from "./agents.ts";
+import { budgets } from "./budgets.ts";
 import { chat } from "./chat.ts";
 import { mcpConnections, workspaces } from "./connections.ts";
 import type { Contract } from "./contract.ts";
@@ -28,6 +29,7 @@ export const operations: readonly Contract[] = [
   ...chat,
   ...merchant,
   ...webhooks,
+  ...budgets,
 ];
 
 /** An operation by its method and path. */

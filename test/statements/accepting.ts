@@ -7,7 +7,7 @@ import { everyChoice, type Scene } from "./scene.ts";
 /** Statements that start later than this write nothing: so even a new session is not made. */
 const past = new Date(0);
 
-export function newTurn(session: "new" | "old" | "none", hasKey: boolean): NewTurn {
+export function newTurn(session: "new" | "old" | "none", hasKey: boolean, hasBudgets = false): NewTurn {
   const tenantId = newId("tenant");
   const key = { tenantId, key: newId("request"), requestDigest: Buffer.alloc(32), path: "/" };
   return {
@@ -15,6 +15,7 @@ export function newTurn(session: "new" | "old" | "none", hasKey: boolean): NewTu
     tenantId,
     queuedTurnsMax: queuedTurnsDefault,
     isCounted: false,
+    hasBudgets,
     agentId: newId("agent"),
     sessionId: session === "none" ? null : newId("session"),
     kind: session === "none" ? "generate" : "session",
@@ -45,16 +46,31 @@ const sessions = {
   old: "one turn of an old session",
   none: "a stateless generation",
 };
-const choices = everyChoice({ session: ["new", "old", "none"] as const, hasKey: [false, true] });
+const choices = everyChoice({
+  session: ["new", "old", "none"] as const,
+  hasKey: [false, true],
+  hasBudgets: [false, true],
+});
+
+/** With budgets the text is the same, whatever the turns are. */
+const budgetTitle = (session: string, hasKey: boolean, title: string) => (session === "new" && !hasKey ? title : null);
 
 /** Every way in which a turn is accepted that starts now. */
-export const acceptingScenes: readonly Scene[] = choices.flatMap(({ session, hasKey }): Scene[] => [
+export const acceptingScenes: readonly Scene[] = choices.flatMap(({ session, hasKey, hasBudgets }): Scene[] => [
   {
-    title: hasKey ? `${sessions[session]}, with an Idempotency-Key` : sessions[session],
-    run: (sql) => insertTurnTogether(sql, newTurn(session, hasKey)),
+    title: hasBudgets
+      ? budgetTitle(session, hasKey, "one turn of a tenant with budgets")
+      : hasKey
+        ? `${sessions[session]}, with an Idempotency-Key`
+        : sessions[session],
+    run: (sql) => insertTurnTogether(sql, newTurn(session, hasKey, hasBudgets)),
   },
   {
-    title: hasKey ? "several turns at once, with Idempotency-Keys" : "several turns at once",
-    run: (sql) => Promise.all([1, 2, 3].map(() => insertTurnTogether(sql, newTurn(session, hasKey)))),
+    title: hasBudgets
+      ? budgetTitle(session, hasKey, "several turns at once of tenants with budgets")
+      : hasKey
+        ? "several turns at once, with Idempotency-Keys"
+        : "several turns at once",
+    run: (sql) => Promise.all([1, 2, 3].map(() => insertTurnTogether(sql, newTurn(session, hasKey, hasBudgets)))),
   },
 ]);

@@ -18,6 +18,12 @@ import type {
   AuditEvent,
   AuditEventPage,
   AvatarUpload,
+  Budget,
+  BudgetCreate,
+  BudgetPage,
+  BudgetSpending,
+  BudgetSpendingPage,
+  BudgetUpdate,
   ChatConnection,
   ChatConnectionCreate,
   ChatConnectionList,
@@ -1259,6 +1265,63 @@ class UsageClient {
   }
 }
 
+/** How much a tenant, its users or its agents may use in a period. */
+class BudgetsClient {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** List budgets, newest first: `GET /v1/budgets`. */
+  list(query: { cursor?: string; limit?: number } = {}, options: CallOptions = {}): Promise<BudgetPage> {
+    return this.#transport.call("GET", "/v1/budgets", { query, ...options });
+  }
+
+  /** List budgets, newest first, row by row over all pages: `GET /v1/budgets`. */
+  listAll(query: { cursor?: string; limit?: number } = {}, options: CallOptions = {}): AsyncGenerator<Budget> {
+    return this.#transport.rows("/v1/budgets", "data", { query, ...options });
+  }
+
+  /** Create a budget: `POST /v1/budgets`. */
+  create(body: BudgetCreate, options: CallOptions = {}): Promise<Budget> {
+    return this.#transport.call("POST", "/v1/budgets", { body, ...options });
+  }
+
+  /** Read a budget: `GET /v1/budgets/{budgetId}`. */
+  get(budgetId: string, options: CallOptions = {}): Promise<Budget> {
+    return this.#transport.call("GET", path`/v1/budgets/${budgetId}`, { ...options });
+  }
+
+  /** Change a budget: `PATCH /v1/budgets/{budgetId}`. */
+  update(budgetId: string, body: BudgetUpdate, options: CallOptions = {}): Promise<Budget> {
+    return this.#transport.call("PATCH", path`/v1/budgets/${budgetId}`, { body, ...options });
+  }
+
+  /** Delete a budget: `DELETE /v1/budgets/{budgetId}`. */
+  delete(budgetId: string, options: CallOptions = {}): Promise<void> {
+    return this.#transport.call("DELETE", path`/v1/budgets/${budgetId}`, { ...options });
+  }
+
+  /** Read what was used of a budget in the period that is now, largest first: `GET /v1/budgets/{budgetId}/spending`. */
+  getSpending(
+    budgetId: string,
+    query: { cursor?: string; limit?: number } = {},
+    options: CallOptions = {},
+  ): Promise<BudgetSpendingPage> {
+    return this.#transport.call("GET", path`/v1/budgets/${budgetId}/spending`, { query, ...options });
+  }
+
+  /** Read what was used of a budget in the period that is now, largest first, row by row over all pages: `GET /v1/budgets/{budgetId}/spending`. */
+  getSpendingAll(
+    budgetId: string,
+    query: { cursor?: string; limit?: number } = {},
+    options: CallOptions = {},
+  ): AsyncGenerator<BudgetSpending> {
+    return this.#transport.rows(path`/v1/budgets/${budgetId}/spending`, "data", { query, ...options });
+  }
+}
+
 /** The tenant's own billing provider. */
 class MerchantConnectionClient {
   readonly #transport: Transport;
@@ -1590,6 +1653,7 @@ export class Nouns {
   readonly chatConnections: ChatConnectionsClient;
   readonly chatDeliveries: ChatDeliveriesClient;
   readonly usage: UsageClient;
+  readonly budgets: BudgetsClient;
   readonly merchantConnection: MerchantConnectionClient;
   readonly merchantBindings: MerchantBindingsClient;
   readonly merchantEvents: MerchantEventsClient;
@@ -1620,6 +1684,7 @@ export class Nouns {
     this.chatConnections = new ChatConnectionsClient(transport);
     this.chatDeliveries = new ChatDeliveriesClient(transport);
     this.usage = new UsageClient(transport);
+    this.budgets = new BudgetsClient(transport);
     this.merchantConnection = new MerchantConnectionClient(transport);
     this.merchantBindings = new MerchantBindingsClient(transport);
     this.merchantEvents = new MerchantEventsClient(transport);

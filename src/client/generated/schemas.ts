@@ -179,6 +179,72 @@ export interface AvatarUpload {
   file: Blob;
 }
 
+export interface Budget {
+  id: string;
+  name: string;
+  agentId: string | null;
+  userId: string | null;
+  each: "tenant" | "user" | "agent";
+  period: "hour" | "day" | "month" | "ever";
+  limit: BudgetLimit;
+  warnAtPercent: number | null;
+  enabled: boolean;
+  createdAt: string;
+  updatedAt: string;
+}
+
+export interface BudgetCreate {
+  name: string;
+  agentId?: string | null;
+  userId?: string | null;
+  each?: "tenant" | "user" | "agent";
+  period: "hour" | "day" | "month" | "ever";
+  limit: BudgetLimitChoice;
+  warnAtPercent?: number | null;
+  enabled?: boolean;
+}
+
+export interface BudgetLimit {
+  turns?: number;
+  tokens?: number;
+  usd?: string;
+}
+
+export interface BudgetLimitChoice {
+  turns?: number;
+  tokens?: number;
+  usd?: string | number;
+}
+
+export interface BudgetPage {
+  data: Array<Budget>;
+  nextCursor: string | null;
+}
+
+export interface BudgetSpending {
+  userId: string | null;
+  agentId: string | null;
+  used: number | string;
+  limit: number | string;
+  resetsAt: string | null;
+}
+
+export interface BudgetSpendingPage {
+  data: Array<BudgetSpending>;
+  nextCursor: string | null;
+}
+
+export interface BudgetUpdate {
+  name?: string;
+  agentId?: string | null;
+  userId?: string | null;
+  each?: "tenant" | "user" | "agent";
+  period?: "hour" | "day" | "month" | "ever";
+  limit?: BudgetLimitChoice;
+  warnAtPercent?: number | null;
+  enabled?: boolean;
+}
+
 export interface ChatConnection {
   id: string;
   tenantId: string;
@@ -1471,7 +1537,8 @@ export interface TurnFailure {
 }
 
 export interface TurnFailureDetails {
-  vendor: VendorFailure;
+  vendor?: VendorFailure;
+  budgetId?: string;
 }
 
 export interface TurnInput {
@@ -1751,6 +1818,8 @@ export interface Webhook {
     | "run.ended"
     | "delivery.failed"
     | "mcp_connection.changed"
+    | "budget.warned"
+    | "budget.reached"
   >;
   description: string;
   enabled: boolean;
@@ -1778,6 +1847,8 @@ export interface WebhookCreate {
     | "run.ended"
     | "delivery.failed"
     | "mcp_connection.changed"
+    | "budget.warned"
+    | "budget.reached"
   >;
   description?: string;
   enabled?: boolean;
@@ -1820,6 +1891,8 @@ export interface WebhookUpdate {
     | "run.ended"
     | "delivery.failed"
     | "mcp_connection.changed"
+    | "budget.warned"
+    | "budget.reached"
   >;
   description?: string;
   enabled?: boolean;
@@ -1835,6 +1908,8 @@ export interface WebhookWithSecret {
     | "run.ended"
     | "delivery.failed"
     | "mcp_connection.changed"
+    | "budget.warned"
+    | "budget.reached"
   >;
   description: string;
   enabled: boolean;

@@ -10,6 +10,8 @@ export const webhookEventChoices = [
   ["run.ended", "A task's run has ended."],
   ["delivery.failed", "A message to a chat platform was not posted, or nobody knows whether it was."],
   ["mcp_connection.changed", "An MCP connection's status has changed."],
+  ["budget.warned", "A budget is nearly used up."],
+  ["budget.reached", "A budget is used up."],
 ] as const satisfies readonly (readonly [WebhookEventName, string])[];
 
 /** What a person edits of a webhook. Fields have the API's names, so that its errors find them. */

@@ -166,7 +166,7 @@ function keyOwners(sql: AnySql): KeyOwners {
   const find = async (digests: readonly string[]) => {
     const rows = await sql<KeyOwnerRow[]>`
       select /* key.find */ encode(k.digest, 'hex') as digest, k.id as key_id, k.role, k.agent_ids, t.id, t.form, t.subscription, t.usage_credit, t.quota_turns_per_day,
-        t.running_turns, t.queued_turns, t.rate_limit, t.stored_mib, t.monetization, t.deleting_at is not null as deleting, clock_timestamp() as now
+        t.running_turns, t.queued_turns, t.rate_limit, t.stored_mib, t.monetization, t.has_budgets, t.deleting_at is not null as deleting, clock_timestamp() as now
       from api_keys k join tenants t on t.id = k.tenant_id
       where k.digest = any(array(select decode(asked, 'hex') from unnest(${digests as string[]}::text[]) asked))
         and (k.expires_at is null or k.expires_at > now()) and t.deleted_at is null`;
@@ -232,7 +232,7 @@ function clientTokensOf(sql: AnySql): ClientTokens {
     const rows = await sql<ClientTokenRow[]>`
       select /* client_token.find */ encode(c.digest, 'hex') as digest, c.agent_id, c.user_id, c.session_id, c.can, c.origins, t.id, t.form, t.subscription,
         t.usage_credit, t.quota_turns_per_day, t.running_turns, t.queued_turns, t.rate_limit, t.stored_mib, t.monetization,
-        t.deleting_at is not null as deleting, clock_timestamp() as now
+        t.has_budgets, t.deleting_at is not null as deleting, clock_timestamp() as now
       from client_tokens c join tenants t on t.id = c.tenant_id
       where c.digest = any(array(select decode(asked, 'hex') from unnest(${digests as string[]}::text[]) asked))
         and c.expires_at > now() and t.deleted_at is null

@@ -66,7 +66,7 @@ const rules = {
 };
 
 /** What has to be in the row as it was when the key was looked up, because what is done for the request depends on it. */
-type AsRecalled = "id" | "form" | "queuedTurns";
+type AsRecalled = "id" | "form" | "queuedTurns" | "hasBudgets";
 
 /** The tenants of whose turns nothing is counted, and for whom nothing is asked: each field with its column and its rule. */
 const letIn: Readonly<Record<Exclude<keyof Tenant, AsRecalled>, readonly [column: string, keyof typeof rules]>> = {
@@ -90,7 +90,10 @@ const isUnlimitedSql = Object.values(letIn)
   .join(" and ");
 
 /** What was recalled of a key, as expressions of a statement. */
-type RecalledColumns = Readonly<Record<"digest" | "tenantId" | Exclude<AsRecalled, "id">, postgres.Fragment>>;
+type RecalledColumns = Readonly<Record<"digest" | "tenantId" | "form" | "queuedTurns", postgres.Fragment>> & {
+  /** Of all keys that the statement looks up. */
+  readonly hasBudgets: boolean;
+};
 
 /** What is done for the key: it needs this role, and concerns this agent. */
 interface DoneForKey {
@@ -101,7 +104,7 @@ interface DoneForKey {
 /** Returns the condition that a key is still good and may do this, and that its tenant still is what was recalled. */
 export function keyStands(
   sql: AnySql,
-  { digest, tenantId, form, queuedTurns }: RecalledColumns,
+  { digest, tenantId, form, queuedTurns, hasBudgets }: RecalledColumns,
   { role, agentId }: DoneForKey,
 ): postgres.Fragment {
   return sql`exists (
@@ -109,7 +112,7 @@ export function keyStands(
       where k.digest = decode(${digest}, 'hex') and k.tenant_id = ${tenantId} and (k.expires_at is null or k.expires_at > now())
         and k.role in (${sql.unsafe(rolesFrom(role))}) and (k.agent_ids is null or ${agentId} = any(k.agent_ids))
         and n.form = ${form} and n.queued_turns is not distinct from ${queuedTurns}
-        and n.deleted_at is null and ${sql.unsafe(isUnlimitedSql)}
+        and ${hasBudgets ? sql`` : sql`not `}n.has_budgets and n.deleted_at is null and ${sql.unsafe(isUnlimitedSql)}
     )`;
 }
 

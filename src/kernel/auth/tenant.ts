@@ -19,6 +19,8 @@ export interface Tenant {
   /** Mebibytes that it may store; null is unlimited. */
   readonly storedMib: number | null;
   readonly monetization: boolean;
+  /** Whether its turns are held against budgets. */
+  readonly hasBudgets: boolean;
   readonly deleting: boolean;
 }
 
@@ -34,6 +36,7 @@ export interface TenantRow {
   rateLimit: number | null;
   storedMib: number | null;
   monetization: boolean;
+  hasBudgets: boolean;
   deleting: boolean;
   now: Date;
 }
@@ -48,7 +51,7 @@ export async function findTenant(sql: AnySql, tenantId: string): Promise<Tenant 
 export async function readTenantRow(sql: AnySql, tenantId: string): Promise<TenantRow | null> {
   const [row] = await sql<TenantRow[]>`
     select /* tenant.read */ id, form, subscription, usage_credit, quota_turns_per_day, running_turns, queued_turns, rate_limit, stored_mib, monetization,
-      deleting_at is not null as deleting, clock_timestamp() as now
+      has_budgets, deleting_at is not null as deleting, clock_timestamp() as now
     from tenants where id = ${tenantId} and deleted_at is null`;
   return row ?? null;
 }
@@ -66,6 +69,7 @@ export function showTenant(row: TenantRow): Tenant {
     rateLimit: row.rateLimit,
     storedMib: row.storedMib,
     monetization: row.monetization,
+    hasBudgets: row.hasBudgets,
     deleting: row.deleting,
   };
 }

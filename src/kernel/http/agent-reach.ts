@@ -48,6 +48,7 @@ const ofResponse: Within = (sql, id, { tenant, agentIds }) => sql`
 /** What belongs to an agent, or is limited to some, and has a separate id. */
 const byKind: Readonly<Partial<Record<IdKind, Within>>> = {
   apiKey: ofAgents("api_keys"),
+  budget: ofAgent("budgets"),
   chatConnection: ofAgent("chat_connections"),
   clientToken: ofAgent("client_tokens"),
   merchantEvent: ofAgent("merchant_events"),

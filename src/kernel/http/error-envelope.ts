@@ -6,7 +6,9 @@ export function envelope(request: Request, error: ApiError): Response {
   const form: Form = formOf(request);
   const { status, code } = spell(error.reason, form);
   rememberCode(request, code);
-  const retryAfter = status === 429 && error.headers["Retry-After"] === undefined ? { "Retry-After": "1" } : {};
+  // A budget without a period is never whole again by itself, so there is no time to name.
+  const lacksTime = status === 429 && error.headers["Retry-After"] === undefined && error.reason !== "budget_exceeded";
+  const retryAfter = lacksTime ? { "Retry-After": "1" } : {};
   const body = {
     error: {
       code,

@@ -22,6 +22,7 @@ const descriptions = {
   chatConnections: "Agents that are reached through a chat app.",
   chatDeliveries: "Messages on their way to a chat app.",
   usage: "Tokens, requests and time, summed by day, agent, model, session or user.",
+  budgets: "How much a tenant, its users or its agents may use in a period.",
   merchantConnection: "The tenant's own billing provider.",
   merchantBindings: "Which end user is which customer of the billing provider.",
   merchantEvents: "Usage on its way to the billing provider.",

@@ -73,6 +73,8 @@ const kinds = {
   "task.purge": { payload: ["taskId", "tenantId"], attempts: 25, atOnce: 3, key: "taskId" },
   /** Delete what a deleted library skill leaves behind. */
   "skill.purge": { payload: ["skillId", "tenantId"], attempts: 25, atOnce: 3, key: "skillId" },
+  /** Count what was used before a budget, and delete the sums of one that is deleted or changed. */
+  "budget.settle": { payload: ["budgetId", "tenantId"], attempts: 25, atOnce: 3, key: "budgetId" },
   /** Report a merchant connection's usage events that are due. */
   "merchant.deliver": { payload: ["connectionId", "tenantId"], attempts: 5, atOnce: 10, key: "connectionId" },
   /** Send what is due to a webhook. A receiver may be slow, and to wait for one costs little: so there are many slots, and other tenants find one. */

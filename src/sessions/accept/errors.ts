@@ -14,6 +14,7 @@ export const acceptErrors = [
   "agent_disabled",
   "tenant_deleting",
   "quota_exceeded",
+  "budget_exceeded",
   "too_many_turns",
   "idempotency_key_reused",
 ] as const;

@@ -1,5 +1,6 @@
 import type postgres from "postgres";
 import { runnableAgent } from "../../agents/runnable.ts";
+import { judgeTurns, openSums, tallyTurns } from "../../budgets/accept.ts";
 import { Batcher, batcherFor } from "../../kernel/async/batcher.ts";
 import { sleep } from "../../kernel/async/wait.ts";
 import { keyStands } from "../../kernel/auth/recalled-keys.ts";
@@ -20,15 +21,18 @@ interface WrittenTurn {
   readonly word: AcceptWord;
 }
 
-const inserts = batcherFor(
-  (sql: Sql) =>
-    new Batcher<NewTurn, AcceptWord>((turns) => insertGroup(sql, turns), {
-      countMax: acceptGroupMax,
-      gathers: true,
-      size: { of: ({ input }) => JSON.stringify(input).length, max: acceptGroupCharsMax },
-      patienceMs: acceptPatienceMs,
-    }),
-);
+const insertsOf = () =>
+  batcherFor(
+    (sql: Sql) =>
+      new Batcher<NewTurn, AcceptWord>((turns) => insertGroup(sql, turns), {
+        countMax: acceptGroupMax,
+        gathers: true,
+        size: { of: ({ input }) => JSON.stringify(input).length, max: acceptGroupCharsMax },
+        patienceMs: acceptPatienceMs,
+      }),
+  );
+/** Turns of tenants with budgets are written apart, so that no other one pays for what is asked of them. */
+const inserts = { plain: insertsOf(), budgeted: insertsOf() };
 
 /**
  * Does what `insertTurn` does, outside a transaction, and repeats it when the connection breaks. Under load many turns share a statement: while
@@ -36,8 +40,8 @@ const inserts = batcherFor(
  * other such commits, so that only about 2,000 commits a second are possible, however many turns each of them writes.
  */
 export async function insertTurnTogether(sql: Sql, turn: NewTurn): Promise<AcceptWord> {
-  const word = await inserts(sql).add(turn);
-  return word === "locked" ? insertAlone(sql, turn) : word;
+  const word = await inserts[turn.hasBudgets ? "budgeted" : "plain"](sql).add(turn);
+  return word === "locked" || word === "unopened" ? insertAlone(sql, turn) : word;
 }
 
 function insertAlone(sql: Sql, turn: NewTurn): Promise<AcceptWord> {
@@ -65,7 +69,10 @@ async function insertGroup(sql: Sql, turns: readonly NewTurn[]): Promise<AcceptW
 export async function insertTurn(sql: AnySql, turn: NewTurn): Promise<AcceptWord> {
   try {
     const [written] = await insertTurns(sql, [turn], "wait");
-    return written?.word ?? "busy";
+    if (written?.word !== "unopened") return written?.word ?? "busy";
+    await openSums(sql, turn);
+    const [again] = await insertTurns(sql, [turn], "wait");
+    return again?.word ?? "busy";
   } catch (error) {
     // The unique indexes decide, however many processes race.
     const constraint = violatedConstraint(error);
@@ -111,32 +118,54 @@ async function isWritten(sql: Sql, turnId: string): Promise<boolean> {
  */
 function insertTurns(sql: AnySql, turns: readonly NewTurn[], mode: "wait" | "skip"): PromiseLike<WrittenTurn[]> {
   const waits = mode === "wait";
-  const begins = !waits || turns.some(({ newSession }) => newSession);
-  const resumes = !waits || turns.some(({ sessionId, newSession }) => sessionId !== null && !newSession);
-  const hasKeys = turns.some(({ key }) => key !== null);
+  const hasBudgets = turns.some((turn) => turn.hasBudgets);
+  // With budgets it is one text in either mode: few tenants have them, and a connection plans each text.
+  const isAny = !waits || hasBudgets;
+  const begins = isAny || turns.some(({ newSession }) => newSession);
+  const resumes = isAny || turns.some(({ sessionId, newSession }) => sessionId !== null && !newSession);
+  const hasKeys = hasBudgets || turns.some(({ key }) => key !== null);
+  const decided = hasBudgets ? sql`decided` : sql`due`;
   const { job, announced } = newTurnJobs(sql, "accepted");
   return sql<WrittenTurn[]>`
-    with /* turn.accept */ ${askedTurns(sql, turns)}, due as materialized (${dueTurns(sql, turns, { waits, resumes, hasKeys })}),
-    ${begins ? sql`made as (${newSessions(sql)}),` : sql``}
+    with /* turn.accept */ ${askedTurns(sql, turns)}, due as materialized (${dueTurns(sql, turns, { waits, resumes, hasKeys, hasBudgets })}),
+    ${hasBudgets ? sql`${askBudgets(sql)},` : sql``} ${begins ? sql`made as (${newSessions(sql, decided)}),` : sql``}
     accepted as (
       insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
         assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at)
       select turn_id, tenant_id, agent_id, session_id, kind, version, trigger, input, keep_seq,
         assistant_message_id, new_session and not visible, turn_user_id, metadata, request_id, traceparent, response_format,
         caller_options, case when is_parked then now() end
-      from due join asked using (turn_id) where word is null
+      from ${decided} join asked using (turn_id) where word is null
       ${waits ? sql`` : sql`on conflict (session_id) where status in ('queued', 'running', 'waiting') do nothing`}
       returning id, session_id, tenant_id, parked_at
-    ), ${hasKeys ? sql`kept as (${keepTurnsSql(sql)}),` : sql``} ${job}
+    ), ${hasBudgets ? sql`${tallyTurns(sql)},` : sql``} ${hasKeys ? sql`kept as (${keepTurnsSql(sql)}),` : sql``} ${job}
     select id as turn_id, 'accepted' as word, ${announced} from accepted
-    union all select turn_id, word, null, null, null from due where word is not null`;
+    union all select turn_id, word, null, null, null from ${decided} where word is not null`;
 }
 
-function newSessions(sql: AnySql): postgres.Fragment {
+/** Returns the CTEs that ask the budgets of turns that may be written as far as everything else goes; `decided` is `due` with their word. */
+function askBudgets(sql: AnySql): postgres.Fragment {
+  const judged = judgeTurns(sql, {
+    from: sql`(select turn_id, tenant_id, agent_id, turn_user_id from due join asked using (turn_id) where word is null) c`,
+    turnId: sql`c.turn_id`,
+    tenantId: sql`c.tenant_id`,
+    agentId: sql`c.agent_id`,
+    userId: sql`c.turn_user_id`,
+  });
+  return sql`${judged}, decided as materialized (
+      select due.turn_id, version, turn_user_id, coalesce(word, case
+        when exceeded is not null then 'budget:' || exceeded
+        when is_unopened then 'unopened'
+        when is_beyond then 'locked' end) as word
+      from due left join judged using (turn_id)
+    )`;
+}
+
+function newSessions(sql: AnySql, decided: postgres.Fragment): postgres.Fragment {
   return sql`
     insert into sessions (id, tenant_id, agent_id, pinned_version, user_id, metadata, visible, first_message_preview)
     select session_id, tenant_id, agent_id, pinned_version, user_id, metadata, visible, first_preview
-    from due join asked using (turn_id) where new_session and word is null`;
+    from ${decided} join asked using (turn_id) where new_session and word is null`;
 }
 
 /** What concerns the turns of a statement. */
@@ -144,10 +173,15 @@ interface Concerns {
   readonly waits: boolean;
   readonly resumes: boolean;
   readonly hasKeys: boolean;
+  readonly hasBudgets: boolean;
 }
 
 /** Returns the query that decides on each turn of `asked`: `word` is why it is refused, null where it is to be written. The session's row is locked, so that it cannot be deleted at the same time. */
-function dueTurns(sql: AnySql, turns: readonly NewTurn[], { waits, resumes, hasKeys }: Concerns): postgres.Fragment {
+function dueTurns(
+  sql: AnySql,
+  turns: readonly NewTurn[],
+  { waits, resumes, hasKeys, hasBudgets }: Concerns,
+): postgres.Fragment {
   const pinned = resumes
     ? sql`case when asked.new_session then asked.pinned_version else held.pinned_version end`
     : sql`asked.pinned_version`;
@@ -163,6 +197,7 @@ function dueTurns(sql: AnySql, turns: readonly NewTurn[], { waits, resumes, hasK
     tenantId: sql`asked.tenant_id`,
     form: sql`asked.form`,
     queuedTurns: sql`asked.queued_turns_max`,
+    hasBudgets,
   };
   const stands = keyStands(sql, key, { role: acceptRole, agentId: sql`asked.agent_id` });
   const heldWords = sql`

@@ -24,11 +24,13 @@ export interface QueueLimit {
 export interface TenantQueue extends QueueLimit {
   /** The tenant has a limit of running turns, so each of its turns is parked and counted when it is picked. */
   readonly isCounted: boolean;
+  /** The tenant has budgets, which are asked when the turn is written. */
+  readonly hasBudgets: boolean;
 }
 
 /** Returns how the turns of a tenant queue. */
-export function queueOf({ id, queuedTurns, runningTurns }: Tenant): TenantQueue {
-  return { tenantId: id, queuedTurnsMax: queuedTurns, isCounted: runningTurns !== null };
+export function queueOf({ id, queuedTurns, runningTurns, hasBudgets }: Tenant): TenantQueue {
+  return { tenantId: id, queuedTurnsMax: queuedTurns, isCounted: runningTurns !== null, hasBudgets };
 }
 
 /** After so many seconds a place may be free again: `Retry-After` of a 429 `too_many_turns`. */

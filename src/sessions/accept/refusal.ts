@@ -1,9 +1,11 @@
 import type { RunnableFault } from "../../agents/runnable.ts";
+import { budgetExceeded, readExceeded } from "../../budgets/exceeded.ts";
 import type { Principal } from "../../kernel/auth/authenticator.ts";
 import { noteProof, ProofNeededError } from "../../kernel/auth/proof.ts";
-import type { Sql } from "../../kernel/database/client.ts";
+import type { AnySql, Sql } from "../../kernel/database/client.ts";
 import { unavailable } from "../../kernel/database/failure.ts";
 import { ApiError, invalid } from "../../kernel/errors.ts";
+import type { IdOf } from "../../kernel/ids.ts";
 import { noteFull, type QueueLimit, tooManyTurns } from "./queued-turns.ts";
 
 /** Why the statement that accepts a turn did not write it. */
@@ -11,9 +13,10 @@ type RefusalWord = "busy" | "line" | "full" | "late" | "gone" | "twice" | "repea
 
 /**
  * What the statement that accepts a turn says of it. `locked`: somebody holds its session, so it has to be tried alone; `key`: the
- * API key is good no more, or its tenant not as it was.
+ * API key is good no more, or its tenant not as it was; `unopened`: its period has just begun, so it has to be tried again; `budget:…`:
+ * that budget is used up.
  */
-export type AcceptWord = "accepted" | "locked" | "key" | RefusalWord;
+export type AcceptWord = "accepted" | "locked" | "key" | "unopened" | `budget:${IdOf<"budget">}` | RefusalWord;
 
 const agentFault = (fault: RunnableFault) => new ApiError(fault);
 
@@ -35,12 +38,28 @@ const errors: Readonly<Record<RefusalWord, (limit: QueueLimit) => ApiError>> = {
 };
 
 /** Throws the error of a word; returns where the turn was accepted. Any word but `key` says that the principal's API key is good. */
-export function refuseBy(sql: Sql, principal: Principal, limit: QueueLimit, word: AcceptWord): void {
+export async function refuseBy(
+  { pool, sql }: { readonly pool: Sql; readonly sql: AnySql },
+  principal: Principal,
+  limit: QueueLimit,
+  word: AcceptWord,
+): Promise<void> {
   if (word === "key") throw new ProofNeededError("The API key is not what it was.");
   noteProof(principal);
   if (word === "accepted") return;
   // In a transaction, which waits for the lock: so no caller is told this.
-  if (word === "locked") throw unavailable();
-  if (word === "full") noteFull(sql, limit);
+  if (word === "locked" || word === "unopened") throw unavailable();
+  if (isBudgetWord(word)) throw await refusalOfBudget(sql, word);
+  if (word === "full") noteFull(pool, limit);
   throw errors[word](limit);
+}
+
+function isBudgetWord(word: AcceptWord): word is `budget:${IdOf<"budget">}` {
+  return word.startsWith("budget:");
+}
+
+async function refusalOfBudget(sql: AnySql, word: `budget:${IdOf<"budget">}`): Promise<ApiError> {
+  const budget = await readExceeded(sql, word.slice("budget:".length));
+  // Deleted meanwhile: the next try is let in.
+  return budget === null ? unavailable() : budgetExceeded(budget);
 }

@@ -1,5 +1,6 @@
 import { loadAgentForTurn } from "../../agents/load.ts";
 import { requireRunnable } from "../../agents/runnable.ts";
+import { countTowardsBudgets } from "../../budgets/accept.ts";
 import { requireRoom } from "../../kernel/admission/stored-bytes.ts";
 import { turnGate } from "../../kernel/auth/gates.ts";
 import { findTenant, type Tenant } from "../../kernel/auth/tenant.ts";
@@ -8,6 +9,7 @@ import { isUnavailable } from "../../kernel/database/failure.ts";
 import { retryWhileUnavailable } from "../../kernel/database/retry.ts";
 import { tx } from "../../kernel/database/transaction.ts";
 import { ApiError } from "../../kernel/errors.ts";
+import { isId } from "../../kernel/ids.ts";
 import { passingMsMax, passingPauseMs, turnPatienceMs } from "../../kernel/limits.ts";
 import { merchantGuard } from "../../merchant/guard.ts";
 import { endUnclaimed } from "../cancel/cancel.ts";
@@ -56,7 +58,7 @@ async function startOrEnd(ctx: Ctx, turn: FirstInLine): Promise<"done" | "later"
       return "later";
     }
     ctx.log.info({ requestId, turnId, sessionId, tenantId, reason: error.reason }, "a turn of a line was refused");
-    const refusal: TurnError = { code: error.reason, message: error.message };
+    const refusal: TurnError = { code: error.reason, message: error.message, ...budgetOf(error) };
     await endUnclaimed(ctx, turn.id, { why: "refused", error: refusal });
   }
   return "done";
@@ -78,12 +80,22 @@ async function start(ctx: Ctx, turn: FirstInLine): Promise<void> {
   await queue(ctx, turn, tenant, agent.version);
 }
 
+/** Returns the budget that refused a turn, as its error has it. */
+function budgetOf({ details, headers }: ApiError): Pick<TurnError, "budget"> {
+  const id = details?.budgetId;
+  if (typeof id !== "string" || !isId("budget", id)) return {};
+  const seconds = headers["Retry-After"];
+  const resetsAt = seconds === undefined ? null : new Date(Date.now() + Number(seconds) * 1000).toISOString();
+  return { budget: { id, resetsAt } };
+}
+
 function queue(ctx: Ctx, turn: FirstInLine, tenant: Tenant, agentVersion: number): Promise<void> {
   const { sessionId, regenerates, input } = turn;
   return tx(ctx.sql, async (inner) => {
     // The quota's row before the session's, as when a turn is accepted.
     if (tenant.quotaTurnsPerDay !== null) await countTowardsQuota(inner, tenant.id, tenant.quotaTurnsPerDay);
     await inner`select /* session.lock */ 1 from sessions where id = ${sessionId} for no key update`;
+    if (tenant.hasBudgets) await countTowardsBudgets(inner, turn);
     const body = {
       ...(regenerates === null ? {} : { messageId: regenerates }),
       ...(input === null ? {} : { message: input as { id: string; role: "user"; parts: unknown[] } }),

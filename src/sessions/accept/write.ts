@@ -25,7 +25,7 @@ interface WrittenRequest {
 
 /**
  * Writes a turn and returns it: in one statement, which many turns share, where that is enough; in a transaction with a quota, a limit of
- * queued turns of the tenant's own, a regeneration or `alongside`. Throws the refusal of either, `findKeepSeq`'s, and 429 `quota_exceeded`.
+ * queued turns of the tenant's own, a regeneration or `alongside`. Throws the refusal of either, such as 429 `budget_exceeded`, `findKeepSeq`'s, and 429 `quota_exceeded`.
  */
 export async function writeTurn(
   ctx: Ctx,
@@ -35,7 +35,7 @@ export async function writeTurn(
   const quota = principal.tenant.quotaTurnsPerDay;
   const accepted = acceptedOf(turn);
   if (isOneStatement(principal, request, turn)) {
-    refuseBy(ctx.sql, principal, turn, await insertTurnTogether(ctx.sql, turn));
+    await refuseBy({ pool: ctx.sql, sql: ctx.sql }, principal, turn, await insertTurnTogether(ctx.sql, turn));
     return accepted;
   }
   requireProof(principal);
@@ -43,7 +43,7 @@ export async function writeTurn(
     // The quota's row before the session's, in a regeneration too: otherwise two turns could wait for each other.
     if (quota !== null) await countTowardsQuota(inner, turn.tenantId, quota);
     const row = turn.input === null ? await withKeepSeq(inner, turn, request.body ?? {}) : turn;
-    refuseBy(ctx.sql, principal, turn, await insertTurn(inner, row));
+    await refuseBy({ pool: ctx.sql, sql: inner }, principal, turn, await insertTurn(inner, row));
     await request.alongside?.(inner, accepted);
   });
   return accepted;

@@ -7,7 +7,7 @@ import type { TurnKind } from "../state/turn.ts";
 import { stepBegins } from "../state/turn-columns.ts";
 import type { TurnOutcome } from "../state/turn-end.ts";
 import { ofRow } from "./end.ts";
-import { addWholeClaim, appendMessages, extendAnswer, findEnding, grownBytes, spend } from "./end-parts.ts";
+import { addWholeClaim, appendMessages, book, extendAnswer, findEnding, grownBytes, spend } from "./end-parts.ts";
 import { type Fence, wholeRow } from "./end-row.ts";
 
 /**
@@ -28,7 +28,7 @@ export async function askTurn(sql: AnySql, fence: Fence, outcome: TurnOutcome): 
       update sessions s set message_count = message_count + e.new_message_count, bytes = s.bytes + ${grownBytes(sql)},
         updated_at = now(), last_message_preview = coalesce(e.new_preview, last_message_preview)
       from ended e where s.id = e.session_id
-    ), ${endContinuation(sql)}, ${askMove(sql)}, ${spend(sql)}, ${tellWebhooks(sql, [asks(sql, "approval.requested", "approval"), asks(sql, "tool_call.requested", "called")])},
+    ), ${endContinuation(sql)}, ${askMove(sql)}, ${book(sql)}, ${spend(sql)}, ${tellWebhooks(sql, [asks(sql, "approval.requested", "approval"), asks(sql, "tool_call.requested", "called")])},
     followed as (
       select (${addJobSql(sql, "turn.after", { stopId: sql`e.continuation_id`, turnId: sql`e.id`, tenantId: sql`e.tenant_id` })}).id
       from ended e where e.kind = 'chat'

@@ -1,3 +1,4 @@
+import { bookBudgets } from "../../budgets/book.ts";
 import { askedBytes } from "../../kernel/admission/stored-bytes.ts";
 import type { AnySql } from "../../kernel/database/client.ts";
 import { addJobSql } from "../../kernel/queue/add-job.ts";
@@ -90,6 +91,15 @@ export function grownBytes(sql: AnySql) {
 /** Returns what `ended` stores for a turn beside its messages: what it was asked with counts once it has ended. */
 export function bytesAsked(sql: AnySql) {
   return askedBytes(sql, sql`t`);
+}
+
+/** Returns the CTE that adds what claims used to the budgets that count them. */
+export function book(sql: AnySql) {
+  return bookBudgets(sql, {
+    from: sql`ended e`,
+    tokens: sql`e.new_input_tokens + e.new_output_tokens`,
+    costPico: sql`coalesce(e.new_cost_pico, 0)`,
+  });
 }
 
 /**

@@ -12,6 +12,7 @@ import {
   addLineJob,
   addWholeClaim,
   appendMessages,
+  book,
   bytesAsked,
   extendAnswer,
   findEnding,
@@ -73,7 +74,7 @@ export async function endPlain(sql: AnySql, ends: readonly PlainEnd[]): Promise<
       from was where t.id = was.id
       returning t.id, t.kind, t.tenant_id, t.agent_id, t.session_id, t.user_id, t.metadata, t.run_ms, t.input_tokens, t.output_tokens,
         t.cached_input_tokens, t.cache_write_tokens, t.reasoning_tokens, t.cost_pico, t.cost_complete, t.usage_estimated, ${bytesAsked(sql)} as asked_bytes, was.before, was.home_line, was.new_messages, was.new_message_count,
-        was.new_message_bytes, was.new_preview, was.new_provider, was.new_model, was.new_input_tokens, was.new_output_tokens
+        was.new_message_bytes, was.new_preview, was.new_provider, was.new_model, was.new_input_tokens, was.new_output_tokens, was.new_cost_pico
     ), forgotten as (
       delete from turn_checkpoints k using ended e where k.turn_id = e.id
     ), ${appendMessages(sql)}, session as (
@@ -88,7 +89,7 @@ export async function endPlain(sql: AnySql, ends: readonly PlainEnd[]): Promise<
         cost_complete and (cost_pico is not null or input_tokens + output_tokens = 0), usage_estimated,
         run_ms, metadata, (now() at time zone 'UTC')::date
       from ended
-    ), ${spend(sql)}, followed as (
+    ), ${book(sql)}, ${spend(sql)}, followed as (
       ${addAfterJob(sql)} union all ${addLineJob(sql)}
     )
     select id, kind, (select count(*) from followed) from ended`;
@@ -130,7 +131,7 @@ export async function endTurn(sql: AnySql, fence: Fence, outcome: TurnOutcome): 
         last_message_preview = coalesce(e.new_preview, last_message_preview)
       from ended e where s.id = e.session_id
       returning s.id, s.tenant_id, e.first_of_hidden_session and not s.visible and s.deleted_at is not null as is_useless
-    ), ${endContinuation(sql)}, ${dropWaiting(sql)}, ${bookUsage(sql)}, ${spend(sql)}, followed as (
+    ), ${endContinuation(sql)}, ${dropWaiting(sql)}, ${bookUsage(sql)}, ${book(sql)}, ${spend(sql)}, followed as (
       ${addAfterJob(sql)} union all ${addLineJob(sql)} union all ${purgeUseless(sql)}
     )
     select id, kind, (select count(*) from followed) from ended`;
@@ -152,7 +153,8 @@ export function ofRow(sql: AnySql) {
         "new_replaced_bytes",
         "new_preview",
       ],
-      ...["new_provider", "new_model", "new_input_tokens", "new_output_tokens", "new_error", "new_relay_events"],
+      ...["new_provider", "new_model", "new_input_tokens", "new_output_tokens", "new_cost_pico"],
+      ...["new_error", "new_relay_events"],
       ...["new_last_chunk", "approvals", "client_calls"],
     ]
       .map((name) => `was.${name}`)

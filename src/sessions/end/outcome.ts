@@ -15,6 +15,7 @@ import type { EndingTurn, Reached } from "./reached.ts";
  * | asks      | calls wait for a person, or for the caller             | waiting   | question and answer   | it stays                   |
  * | failed    | the model or the service failed                        | failed    | as it was (1)         | the error's message        |
  * | credit    | the tenant's credit is used up                         | failed    | what was said (2)     | the error's message        |
+ * | budget    | a budget is used up                                    | failed    | what was said (2)     | the error's message        |
  * | limit     | a limit of the agent was reached                       | failed    | what was said (2)     | the error's message        |
  * | drained   | its worker stops, and it cannot be handed back         | failed    | what was said (2)     | the error's message        |
  * | lost      | its worker was lost                                    | failed    | what was said (2)     | `lostCallText`             |
@@ -38,6 +39,7 @@ export type EndCause =
   | "asks"
   | "failed"
   | "credit"
+  | "budget"
   | "limit"
   | "drained"
   | "lost"
@@ -53,6 +55,7 @@ const rows: { readonly [Why in EndCause]: { readonly status: TurnOutcome["status
   asks: { status: "waiting", keeps: "whole" },
   failed: { status: "failed", keeps: "continued" },
   credit: { status: "failed", keeps: "said" },
+  budget: { status: "failed", keeps: "said" },
   limit: { status: "failed", keeps: "said" },
   drained: { status: "failed", keeps: "said" },
   lost: { status: "failed", keeps: "said" },

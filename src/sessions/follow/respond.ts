@@ -1,3 +1,4 @@
+import { exceededError } from "../../budgets/exceeded.ts";
 import type { Ctx } from "../../kernel/context.ts";
 import { isUnavailable } from "../../kernel/database/failure.ts";
 import { retryWhileUnavailable } from "../../kernel/database/retry.ts";
@@ -126,6 +127,10 @@ export async function awaitEnd({ ctx, watch }: StreamContext, log: FollowedLog, 
 function failureOf(state: Pick<LogState, "status" | "error">, turnId: string): ApiError {
   const headers = { "X-Turn-Id": turnId };
   if (state.status === "canceled") return new ApiError("turn_canceled", { headers });
+  if (state.error?.budget !== undefined) {
+    const { message, budget } = state.error;
+    return exceededError({ message, budgetId: budget.id, resetsAt: budget.resetsAt, headers });
+  }
   const cause = errorCauses.find((known) => known === state.error?.code) ?? ("provider_error" satisfies ErrorCause);
   return new ApiError(cause, { headers, ...(state.error === null ? {} : { message: state.error.message }) });
 }

@@ -143,8 +143,13 @@ export const TurnDetailsResponse = Component("TurnDetails", {
     Nullable(
       Component("TurnFailure", {
         ...Failure.properties,
-        // Where a provider of the tenant's failed; not for client tokens.
-        details: Type.Optional(Component("TurnFailureDetails", { vendor: VendorFailureResponse })),
+        // Where a provider of the tenant's failed, or a budget was used up; not for client tokens.
+        details: Type.Optional(
+          Component("TurnFailureDetails", {
+            vendor: Type.Optional(VendorFailureResponse),
+            budgetId: Type.Optional(Id("budget")),
+          }),
+        ),
       }),
     ),
     null,

@@ -1,3 +1,4 @@
+import { type ExceededBudget, exceededText, findExceeded } from "../../budgets/exceeded.ts";
 import type { Sql } from "../../kernel/database/client.ts";
 import { isUnavailable } from "../../kernel/database/failure.ts";
 import { retryWhileUnavailable } from "../../kernel/database/retry.ts";
@@ -10,12 +11,23 @@ import { addCost, addTokens } from "../../usage/tokens.ts";
 import { type CompletedStep, writeCheckpoint } from "../state/checkpoint.ts";
 import type { ClaimedTurn } from "../state/claimed-turn.ts";
 import { claimKeyOf } from "../state/claimed-turn.ts";
-import { creditOf, noteUsage } from "../state/spending.ts";
+import { type Allowance, creditOf, noteUsage } from "../state/spending.ts";
 import { type ModelUsage, noUsage, type TurnUsage } from "../state/turn-end.ts";
 
 /** The tenant's usage credit is spent: the turn may make no further model call. */
 export class CreditSpentError extends Error {
   override readonly name = "CreditSpentError";
+}
+
+/** A budget that counts the turn is used up: the turn may make no further model call. */
+export class BudgetSpentError extends Error {
+  override readonly name = "BudgetSpentError";
+  readonly budget: ExceededBudget;
+
+  constructor(budget: ExceededBudget) {
+    super(exceededText(budget));
+    this.budget = budget;
+  }
 }
 
 /** A model by which calls are made. */
@@ -29,6 +41,9 @@ type UsedModel = Pick<ModelUsage, "provider" | "providerType" | "model">;
  * the next call; the statement that ends the claim writes only the rest. So the row always
  * says what was taken, whatever happens to the worker. A tenant without a credit costs no
  * statement: all is written with the checkpoints of the turn's steps, and with the end.
+ *
+ * Of a tenant with budgets the same is written before the next call, and its budgets are asked; before the first call
+ * the claim has asked them.
  */
 export class ClaimUsage implements ModelMeter {
   readonly #sql: Sql;
@@ -43,7 +58,10 @@ export class ClaimUsage implements ModelMeter {
   #tokens: number;
   /** As last heard of; null is unlimited. */
   #credit: number | null;
-  /** Whether the credit was heard of just now. */
+  /** As last heard of. */
+  #hasBudgets: boolean;
+  #isOverBudget: boolean;
+  /** Whether credit and budgets were heard of just now. */
   #isFresh = true;
   #writing: Promise<void> | null = null;
   #isClosed = false;
@@ -56,6 +74,8 @@ export class ClaimUsage implements ModelMeter {
     this.#callsWritten = turn.modelCalls;
     this.#tokens = turn.usedTokens;
     this.#credit = turn.usageCredit;
+    this.#hasBudgets = turn.hasBudgets;
+    this.#isOverBudget = turn.isOverBudget;
   }
 
   /**
@@ -108,23 +128,38 @@ export class ClaimUsage implements ModelMeter {
   };
 
   /**
-   * Asks the credit before a model call, at the beginning the one that the claim read.
-   * Rejects with `CreditSpentError` when it is spent.
+   * Asks credit and budgets before a model call, at the beginning what the claim read of them.
+   * Rejects with `CreditSpentError` or `BudgetSpentError` when one is spent.
    */
   readonly beforeCall = async (): Promise<void> => {
-    if (this.#credit === null) return;
-    if (this.#rest.modelCalls > 0) await this.write();
-    else if (!this.#isFresh) this.#credit = await this.#patiently(() => creditOf(this.#sql, this.#turn.tenantId));
+    if (this.#credit === null && !this.#hasBudgets) return;
+    const isFresh = this.#isFresh && this.#rest.modelCalls === 0;
+    if (this.#rest.modelCalls > 0) await this.#writeOnce();
+    else if (!isFresh && this.#credit !== null)
+      this.#credit = await this.#patiently(() => creditOf(this.#sql, this.#turn.tenantId));
     this.#isFresh = false;
     if (this.#credit !== null && this.#credit <= 0) throw new CreditSpentError("The usage credit is spent.");
+    await this.#askBudgets(isFresh && this.#callsWritten === this.#turn.modelCalls);
   };
+
+  /** `isAsked`: the claim has asked just now, and what is used up is looked at once more, because it may be deleted or raised. */
+  async #askBudgets(isAsked: boolean): Promise<void> {
+    if (!this.#hasBudgets || (isAsked && !this.#isOverBudget)) return;
+    const exceeded = await this.#patiently(() => findExceeded(this.#sql, this.#turn));
+    if (exceeded !== null) throw new BudgetSpentError(exceeded);
+  }
 
   /** Asks the credit before calls that people decided on: they may have waited for days. */
   readonly beforeDecided = (): Promise<void> => this.beforeCall();
 
   /** Writes what the row does not have yet, and takes it from the credit; nothing for a tenant without one. */
   async write(): Promise<void> {
-    if (this.#turn.usageCredit === null || this.#isClosed) return;
+    if (this.#turn.usageCredit === null) return;
+    await this.#writeOnce();
+  }
+
+  async #writeOnce(): Promise<void> {
+    if (this.#isClosed) return;
     this.#isFresh = false;
     if (this.#writing === null && this.#rest.modelCalls === 0) return;
     this.#writing ??= this.#writeRest().finally(() => {
@@ -154,13 +189,12 @@ export class ClaimUsage implements ModelMeter {
     return this.#writeWith((usage) => noteUsage(this.#sql, row, usage));
   }
 
-  async #writeWith(
-    write: (usage: TurnUsage) => Promise<{ readonly credit: number | null; readonly isGone: boolean }>,
-  ): Promise<void> {
+  async #writeWith(write: (usage: TurnUsage) => Promise<Allowance>): Promise<void> {
     const written = this.#rest;
-    const { credit, isGone } = await this.#patiently(() => write(written));
+    const { credit, hasBudgets, isGone } = await this.#patiently(() => write(written));
     if (isGone) this.#onGone();
     this.#credit = credit;
+    this.#hasBudgets = hasBudgets;
     this.#callsWritten += written.modelCalls;
     const { modelCalls, others, costPico } = this.#rest;
     const costLeft = costPico === null ? null : costPico - (written.costPico ?? 0);

@@ -1,5 +1,6 @@
 import type postgres from "postgres";
 import { agentOfTurn, type LoadedAgentRow, toLoadedAgent } from "../../agents/load.ts";
+import { isOverBudget } from "../../budgets/exceeded.ts";
 import { Batcher } from "../../kernel/async/batcher.ts";
 import type { AnySql, Sql } from "../../kernel/database/client.ts";
 import { tx } from "../../kernel/database/transaction.ts";
@@ -50,6 +51,8 @@ interface ClaimRow extends LoadedAgentRow, HistoryRow {
   callerOptions: CallerOptions | null;
   runMs: number;
   usageCredit: number | null;
+  hasBudgets: boolean;
+  isOverBudget: boolean;
   answer: UiMessage | null;
 }
 
@@ -205,7 +208,8 @@ function readClaims(
       tenant.*, agent.*, history.*
     from held left join claimed t on t.id = held.turn_id
     left join lateral (
-      select n.usage_credit from tenants n where n.id = t.tenant_id
+      select n.usage_credit, n.has_budgets, n.has_budgets and ${isOverBudget(sql, { tenantId: sql`t.tenant_id`, agentId: sql`t.agent_id`, userId: sql`t.user_id` })} as is_over_budget
+      from tenants n where n.id = t.tenant_id
     ) tenant on true
     left join lateral (${agentOfTurn(sql)}) agent on true
     left join lateral (${historyOfTurn(sql)}) history on true`;
@@ -258,6 +262,8 @@ function toClaimedTurn(row: ClaimRow): ClaimedTurn {
     callerOptions: row.callerOptions,
     runMs: row.runMs,
     usageCredit: row.usageCredit,
+    hasBudgets: row.hasBudgets,
+    isOverBudget: row.isOverBudget,
     answer: row.answer,
     agent,
     hasFallbacks: (agent?.config?.fallbackModels.length ?? 0) > 0,

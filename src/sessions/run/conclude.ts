@@ -22,7 +22,7 @@ import { requeueTurn } from "../state/turn.ts";
 import { type TurnError, type TurnUsage, workerStopped } from "../state/turn-end.ts";
 import type { TurnRecord } from "../state/turn-step.ts";
 import type { ClaimCheckpoints } from "./checkpoints.ts";
-import { type ClaimUsage, CreditSpentError } from "./claim-usage.ts";
+import { BudgetSpentError, type ClaimUsage, CreditSpentError } from "./claim-usage.ts";
 import type { OpenedLog } from "./open-log.ts";
 import type { OutputGate } from "./output-gate.ts";
 import { errorOf, type PreparedTurn } from "./prepare.ts";
@@ -77,6 +77,11 @@ export async function conclude(
   const reached = reachedByModel(prepared, result);
   if (error instanceof CreditSpentError)
     return { why: "credit", error: errorOf("usage_credit_required"), reached, usage };
+  if (error instanceof BudgetSpentError) {
+    const { id: budgetId, resetsAt } = error.budget;
+    const budget = { id: budgetId, resetsAt: resetsAt?.toISOString() ?? null };
+    return { why: "budget", error: { ...errorOf("budget_exceeded", error.message), budget }, reached, usage };
+  }
   if (error instanceof TurnLimitError)
     return { why: "limit", error: errorOf("turn_limit_reached", error.message), reached, usage };
   // The usage could not be written, or the credit not be asked.

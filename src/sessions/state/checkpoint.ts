@@ -2,7 +2,7 @@ import type { UIMessageChunk } from "ai";
 import { type AnySql, json } from "../../kernel/database/client.ts";
 import type { IdOf } from "../../kernel/ids.ts";
 import { type ClaimKey, runsBy } from "./claim-key.ts";
-import { addUsage, spendCredit } from "./spending.ts";
+import { type Allowance, addUsage, spendUsage } from "./spending.ts";
 import { recordSteps } from "./turn-columns.ts";
 import type { TurnUsage } from "./turn-end.ts";
 import type { TurnRecord } from "./turn-step.ts";
@@ -40,20 +40,20 @@ export async function writeCheckpoint(
   sql: AnySql,
   claim: SteppedClaim,
   { chunks, events, usage, record }: CompletedStep,
-): Promise<{ credit: number | null; isGone: boolean }> {
-  const [row] = await sql<{ credit: number | null; isGone: boolean }[]>`
+): Promise<Allowance> {
+  const [row] = await sql<Allowance[]>`
     with /* turn.step */ stepped as (
       update turns set steps_done = steps_done + 1, step_events = ${events}, tool_events = null, crashes = 0,
         attempts_before = attempt - 1, calls_before = model_calls + ${usage.modelCalls}, ${recordSteps(sql, record)} ${addUsage(sql, usage)}
       where ${runsBy(sql, claim)} and steps_done = ${claim.stepsDone}
-      returning id, tenant_id
+      returning id, tenant_id, agent_id, user_id
     ), kept as (
       insert into turn_checkpoints (turn_id, step, chunks) select id, ${claim.stepsDone}, ${json(sql, chunks)} from stepped
-    ), ${spendCredit(sql, usage, "stepped")}
-    select coalesce((select usage_credit from spent), t.usage_credit) as credit,
+    ), ${spendUsage(sql, usage, "stepped")}
+    select coalesce((select usage_credit from spent), t.usage_credit) as credit, t.has_budgets,
       not exists (select 1 from turns where ${runsBy(sql, claim)}) as is_gone
     from tenants t where t.id = ${claim.tenantId}`;
-  return row ?? { credit: null, isGone: true };
+  return row ?? { credit: null, hasBudgets: false, isGone: true };
 }
 
 /** Returns the chunks of a turn's completed steps since it began, or since its last continuation did. */

@@ -60,6 +60,9 @@ export interface ClaimedTurn {
   readonly runMs: number;
   /** The tokens that the tenant had left; null is unlimited. */
   readonly usageCredit: number | null;
+  /** Whether the tenant had budgets, and whether one of tokens or money was used up for this turn. */
+  readonly hasBudgets: boolean;
+  readonly isOverBudget: boolean;
   /** The answer of a regeneration as it was when the turn stopped to ask. */
   readonly answer: UiMessage | null;
   /** The agent as it was when the turn was claimed; null when it did not exist any more. */

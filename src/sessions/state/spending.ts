@@ -1,11 +1,12 @@
+import { bookBudgets } from "../../budgets/book.ts";
 import { type AnySql, json } from "../../kernel/database/client.ts";
 import type { IdOf } from "../../kernel/ids.ts";
 import { type ClaimKey, runsBy } from "./claim-key.ts";
 import type { TurnUsage } from "./turn-end.ts";
 
 /**
- * What model calls used, on its way into the turn's row and out of the tenant's usage
- * credit. Both happen in one statement, wherever usage is written: here, when a turn is
+ * What model calls used, on its way into the turn's row, into the sums of budgets and out of the tenant's usage
+ * credit. All of it happens in one statement, wherever usage is written: here, when a turn is
  * put back into the queue (`requeueTurn`), and when a claim ends (`end/end.ts`). So
  * the tokens of a turn's row are those that were taken from the credit.
  */
@@ -23,17 +24,35 @@ export function addUsage(sql: AnySql, { modelCalls, estimated, others, ...usage 
         model_usage = coalesce(coalesce(model_usage, '[]') || ${byModel}::jsonb, model_usage)`;
 }
 
-/** Returns the CTE `spent` that takes usage from the credit of the tenant of a CTE's row; it returns what is left. */
-export function spendCredit(
+/**
+ * Returns the CTEs that add usage to the budgets which count the turn of a CTE's row, and take it from its tenant's credit: `spent`
+ * returns what is left of that.
+ */
+export function spendUsage(
   sql: AnySql,
-  { inputTokens, outputTokens }: TurnUsage,
+  { inputTokens, outputTokens, costPico }: TurnUsage,
   from: "noted" | "requeued" | "stepped",
 ) {
-  return sql`spent as (
+  const booked = bookBudgets(sql, {
+    from: sql`${sql(from)} e`,
+    tokens: sql`${inputTokens + outputTokens}::bigint`,
+    costPico: sql`${costPico ?? 0}::bigint`,
+  });
+  return sql`${booked}, spent as (
       update tenants t set usage_credit = usage_credit - ${inputTokens + outputTokens}::bigint
       from ${sql(from)} moved where t.id = moved.tenant_id and usage_credit is not null
       returning usage_credit
     )`;
+}
+
+/** What a tenant may still use, as the statement that writes usage finds it. */
+export interface Allowance {
+  /** The tokens that are left; null is unlimited. */
+  readonly credit: number | null;
+  /** Whether there are budgets to be asked. */
+  readonly hasBudgets: boolean;
+  /** Whether the turn has another claim by now. */
+  readonly isGone: boolean;
 }
 
 /** The claim that used something, and the model calls that its turn's row has. */
@@ -47,21 +66,17 @@ interface WrittenUsage extends ClaimKey {
  * once, however often it is called: the row's model calls are its guard. Returns the
  * credit that is left (null is unlimited), and whether the turn has another claim by now.
  */
-export async function noteUsage(
-  sql: AnySql,
-  claim: WrittenUsage,
-  usage: TurnUsage,
-): Promise<{ credit: number | null; isGone: boolean }> {
-  const [row] = await sql<{ credit: number | null; isGone: boolean }[]>`
+export async function noteUsage(sql: AnySql, claim: WrittenUsage, usage: TurnUsage): Promise<Allowance> {
+  const [row] = await sql<Allowance[]>`
     with /* credit.spend */ noted as (
       update turns set ${addUsage(sql, usage)}
       where ${runsBy(sql, claim)} and model_calls = ${claim.modelCalls}
-      returning tenant_id
-    ), ${spendCredit(sql, usage, "noted")}
-    select coalesce((select usage_credit from spent), t.usage_credit) as credit,
+      returning tenant_id, agent_id, user_id
+    ), ${spendUsage(sql, usage, "noted")}
+    select coalesce((select usage_credit from spent), t.usage_credit) as credit, t.has_budgets,
       not exists (select 1 from turns where ${runsBy(sql, claim)}) as is_gone
     from tenants t where t.id = ${claim.tenantId}`;
-  return row ?? { credit: null, isGone: true };
+  return row ?? { credit: null, hasBudgets: false, isGone: true };
 }
 
 /** Returns the tokens that a tenant has left; null is unlimited. */

@@ -9,6 +9,8 @@ import type { TurnRecord } from "./turn-step.ts";
 export interface TurnError {
   readonly code: string;
   readonly message: string;
+  /** The budget that was used up, and when it is whole again; null: never by itself. */
+  readonly budget?: { readonly id: IdOf<"budget">; readonly resetsAt: string | null };
 }
 
 /** What a claim used by one model. */

@@ -41,7 +41,9 @@ export interface TurnView extends TokenCounts, ShownCost {
 /** A turn as it is read by its id. */
 export interface TurnDetails extends Omit<TurnView, "error"> {
   /** With what the vendor said, where the turn failed at a tenant's provider. */
-  readonly error: (TurnError & { readonly details?: { readonly vendor: VendorWords } }) | null;
+  readonly error:
+    | (TurnError & { readonly details?: { readonly vendor: VendorWords } | { readonly budgetId: IdOf<"budget"> } })
+    | null;
   readonly steps: readonly ShownStep[];
   readonly toolsLeftOut: readonly ToolLeftOut[];
 }
@@ -112,7 +114,7 @@ export function showTurn(row: TurnViewRow): TurnView {
     sessionId: row.sessionId,
     kind: row.kind,
     status: row.status === "enqueued" ? "queued" : row.status,
-    error: row.status === "failed" ? row.error : null,
+    error: row.status === "failed" ? showError(row.error) : null,
     userId: row.userId,
     attempts: row.attempt,
     requestId: row.requestId,
@@ -154,7 +156,7 @@ export async function readTurn(
   const rest = row.finishedAt === null ? "waiting" : "canceled";
   return {
     ...view,
-    error: hidesWords ? view.error : withVendor(view.error, steps),
+    error: hidesWords ? view.error : withDetails(row, view.error, steps),
     toolsLeftOut: row.toolsLeftOut ?? [],
     steps: steps.map((step) => {
       const { failures = [], ...shown } = row.status === "running" ? step : resting(step, rest);
@@ -163,8 +165,14 @@ export async function readTurn(
   };
 }
 
-/** Returns why a turn failed, with what the vendor said where that was why. */
-function withVendor(error: TurnError | null, steps: readonly TurnStep[]): TurnDetails["error"] {
+function showError(error: TurnError | null): TurnError | null {
+  return error === null ? null : { code: error.code, message: error.message };
+}
+
+/** Returns why a turn failed, with the budget or with what the vendor said where that was why. */
+function withDetails(row: TurnViewRow, error: TurnError | null, steps: readonly TurnStep[]): TurnDetails["error"] {
+  if (error !== null && row.error?.budget !== undefined)
+    return { ...error, details: { budgetId: row.error.budget.id } };
   const last = steps.at(-1)?.failures?.findLast(({ endedTurn }) => endedTurn === true);
   if (error === null || last === undefined) return error;
   const { at: _at, endedTurn: _endedTurn, ...vendor } = last;

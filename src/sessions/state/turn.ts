@@ -5,7 +5,7 @@ import type { IdOf } from "../../kernel/ids.ts";
 import { turnAttemptsMax, turnCrashesMax } from "../../kernel/limits.ts";
 import { type ClaimKey, runsBy } from "./claim-key.ts";
 import { hasOlderParkedSql } from "./parked.ts";
-import { addUsage, spendCredit } from "./spending.ts";
+import { addUsage, spendUsage } from "./spending.ts";
 import { addRunTime, recordSteps, waitingTime } from "./turn-columns.ts";
 import type { TurnUsage } from "./turn-end.ts";
 import { addTurnJob } from "./turn-job.ts";
@@ -165,8 +165,8 @@ export async function requeueTurn(
       where ${runsBy(sql, claim)} and (shown_at is null or steps_done > 0)
         and cancel_requested_at is null and stopped_worker_at is null
         and coalesce(attempt - attempts_before - crashes < ${attemptsMax}::int, true) and coalesce(crashes < ${crashesMax}::int, true)
-      returning id, session_id, tenant_id
-    ), ${spendCredit(sql, usage, "requeued")}
+      returning id, session_id, tenant_id, agent_id, user_id
+    ), ${spendUsage(sql, usage, "requeued")}
     select ${addTurnJob(sql)} from requeued`;
   return rows.length > 0;
 }

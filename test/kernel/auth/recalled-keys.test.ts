@@ -42,6 +42,7 @@ test("a key is recalled exactly where a statement finds it good, for each column
             tenantId: h.sql`${tenant.id}::text`,
             form: h.sql`${tenant.form}::text`,
             queuedTurns: h.sql`${tenant.queuedTurns}::int`,
+            hasBudgets: false,
           },
           { role: "runner", agentId: h.sql`'ag_1'` },
         )} as stands`;

@@ -233,6 +233,7 @@ test("the statement that writes turns is planned once, not for each group", asyn
     writeBefore: new Date(Date.now() + 600_000),
     queuedTurnsMax: 10_000,
     isCounted: false,
+    hasBudgets: false,
     recalled: null,
     agentVersion: null,
     keepSeq: null,

@@ -22,6 +22,7 @@ const statusOf: { readonly [Why in EndCause]: TurnOutcome["status"] } = {
   asks: "waiting",
   failed: "failed",
   credit: "failed",
+  budget: "failed",
   limit: "failed",
   drained: "failed",
   lost: "failed",
