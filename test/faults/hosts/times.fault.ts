@@ -61,7 +61,7 @@ describe.skipIf(sharedRedisUrl === null)("times", () => {
   promised(
     {
       name: "clocks",
-      fault: "clocks are 2 minutes apart",
+      fault: "clocks are two minutes apart",
       promise: "schedules and leases go by Postgres' clock",
     },
     async ({ tell }) => {
