@@ -35,7 +35,9 @@ const described = (contract: Contract) => paths[documentPath(contract)]?.[method
 /** All statuses and codes of an operation, as the document writes them. */
 function spellings(contract: Contract): Map<string, Set<string>> {
   const codes = new Map<string, Set<string>>();
-  const never = unprovoked.filter(({ op }) => op === contract.op).map(({ row }) => row);
+  const never = unprovoked
+    .filter(({ op, isDocumented }) => op === contract.op && isDocumented !== true)
+    .map(({ row }) => row);
   for (const row of errorsOf(contract).filter((one) => !never.includes(one)))
     for (const form of formsOf(contract)) {
       const spelling = spelled(row, form);

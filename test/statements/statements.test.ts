@@ -13,6 +13,8 @@ const timeoutMs = 300_000;
 const textsMax: Readonly<Record<string, number>> = {
   // Two of them are of tenants with budgets only.
   "turn.accept": 10,
+  // One of them goes over a pooler in transaction mode, after the locks.
+  "turn.claim": 3,
 };
 const textsOfOthers = 2;
 
