@@ -9,7 +9,7 @@ export const commandBeginMs = 60_000;
 /** From a command's end to that of its processes: what it wrote is brought back in that time. */
 export const commandEndMs = 60_000;
 /** A holder has to be ready in this time. */
-export const holderReadyMs = 10_000;
+export const holderReadyMs = 30_000;
 /** How often what programs use is looked at. */
 export const usageCheckMs = 100;
 /** Folders of workspaces that are kept for their next command, beside the limit of their bytes. */

@@ -55,7 +55,7 @@ export async function openBubblewrap(options: BubblewrapOptions, log: Logger): P
   return runtime;
 }
 
-const tryOutMs = 20_000;
+const tryOutMs = 60_000;
 const mark = "it works";
 
 /** Runs a first command, whole. Throws `NoSandboxError` with what the system said. */
@@ -64,6 +64,7 @@ async function tryOut(runtime: BubblewrapRuntime): Promise<void> {
   const options = { fetch: async () => [], signal: AbortSignal.timeout(tryOutMs) };
   const command = "cat > tried && cat tried && test $(id -u) = 1000";
   const outcome = await runtime.run({ ...request, command }, options).catch((error: Error) => error.message);
+  if (options.signal.aborted) throw new NoSandboxError(`A sandbox takes longer than ${tryOutMs / 1000} s here.`);
   if (typeof outcome === "string")
     throw new NoSandboxError(`This system does not let a sandbox start: ${oneLine(outcome)}`);
   const { stdout, exitCode, stderr, changes, notes } = outcome;
