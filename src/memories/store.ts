@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { lockAgent } from "../agents/store.ts";
-import { requireRoomBeside } from "../kernel/admission/stored-bytes.ts";
+import { limitedTenant, requireRoomWritten } from "../kernel/admission/stored-bytes.ts";
 import type { AnySql, Tx } from "../kernel/database/client.ts";
 import { olderThan, placeInTime } from "../kernel/database/keyset.ts";
 import { inOneTrip, tx } from "../kernel/database/transaction.ts";
@@ -55,9 +55,9 @@ export function createMemory(
 ): Promise<Memory> {
   checkMemoryText(text);
   return tx(sql, async (inner) => {
-    const [, , , [row]] = await inOneTrip([
+    const [, limited, , [row]] = await inOneTrip([
       lockAgent(inner, tenantId, agentId),
-      requireRoomBeside(inner, { tenantId }, Buffer.byteLength(text)),
+      limitedTenant(inner, { tenantId }),
       makeRoom(inner, agentId),
       // The clock, not the transaction's start: those that waited for the lock come later.
       inner<MemoryRow[]>`
@@ -68,6 +68,7 @@ export function createMemory(
       from clock_timestamp() as moment
       returning ${columns(inner)}`,
     ]);
+    await requireRoomWritten(inner, limited, Buffer.byteLength(text));
     return showMemory(row as MemoryRow);
   });
 }

@@ -1,4 +1,4 @@
-import { requireRoomBeside } from "../kernel/admission/stored-bytes.ts";
+import { limitedTenant, requireRoomWritten } from "../kernel/admission/stored-bytes.ts";
 import type { AnySql, Tx } from "../kernel/database/client.ts";
 import { inOneTrip } from "../kernel/database/transaction.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
@@ -66,15 +66,15 @@ export async function writeWorkspaceFiles(
   };
   const batches = batchesOf(writes, (file) => file.content.byteLength);
   const paths = writes.map(({ path }) => path);
-  if (batches.length > 1) await requireRoomBeside(inner, { workspaceId }, bytes);
   for (const batch of batches.slice(0, -1)) await write(batch);
-  await inOneTrip([
-    batches.length > 1 ? Promise.resolve() : requireRoomBeside(inner, { workspaceId }, bytes),
+  const [limited] = await inOneTrip([
+    limitedTenant(inner, { workspaceId }),
     write(batches.at(-1) ?? []),
     checkPlaces(inner, workspaceId, paths),
     inner`delete from workspace_folders where workspace_id = ${workspaceId} and path = any(${paths})`,
     checkLimits(inner, workspaceId),
   ]);
+  await requireRoomWritten(inner, limited, bytes);
   return revisions;
 }
 

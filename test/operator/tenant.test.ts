@@ -278,6 +278,7 @@ describe("tenant set", () => {
       queuedTurns: null,
       weight: 100,
       apiKeysMax: 7,
+      groups: {},
       storedMib: null,
       storedBytes: expect.any(Number),
       createdAt: expect.any(String),

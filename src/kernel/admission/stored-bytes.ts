@@ -1,5 +1,5 @@
 import type { Tenant } from "../auth/tenant.ts";
-import type { AnySql, Sql } from "../database/client.ts";
+import type { AnySql, Sql, Tx } from "../database/client.ts";
 import { ApiError, limitHeaders } from "../errors.ts";
 import { idempotencyKeepHours } from "../limits.ts";
 
@@ -35,7 +35,12 @@ const known = new Map<string, Known>();
  * Checks that a tenant may store `bytes` more. What is let in counts at once in this process, and in others once they
  * count again. Throws 429 `quota_exceeded`; before that it is counted anew, because something may have been deleted.
  */
-export async function requireRoom(sql: AnySql, tenant: Limited, bytes: number): Promise<void> {
+export async function requireRoom(
+  sql: AnySql,
+  tenant: Limited,
+  bytes: number,
+  { areWritten = false }: { readonly areWritten?: boolean } = {},
+): Promise<void> {
   const { id, storedMib } = tenant;
   if (storedMib === null) return;
   const max = storedMib * mib;
@@ -45,7 +50,7 @@ export async function requireRoom(sql: AnySql, tenant: Limited, bytes: number): 
   const restMs = (stored?.tookMs ?? 0) * restFactor;
   const isOld = ageMs > Math.min(knownMsMax, Math.max(knownMsMin, restMs));
   if (stored === undefined || isOld || (!fits(stored) && ageMs > Math.min(knownMsMax, restMs)))
-    stored = await countAnew(sql, id);
+    stored = await countAnew(sql, id, areWritten ? bytes : 0);
   if (!fits(stored)) throw storedTooMuch(storedMib, stored.bytes);
   stored.bytes += bytes;
 }
@@ -55,19 +60,26 @@ export function askedSize({ storedMib }: Limited, fields: readonly unknown[]): n
   return storedMib === null ? 0 : Buffer.byteLength(JSON.stringify(fields));
 }
 
-/** Does what `requireRoom` does for what is stored in a workspace, or for an agent: there the tenant is not at hand. */
-export async function requireRoomBeside(
+/**
+ * Returns the tenant of a workspace or an agent where it has a limit, else undefined. One statement, so it may go in one trip
+ * with those that write: `requireRoomWritten` then says whether they may stay.
+ */
+export async function limitedTenant(
   sql: AnySql,
   place: { readonly workspaceId: string } | { readonly tenantId: string },
-  bytes: number,
-): Promise<void> {
+): Promise<Limited | undefined> {
   const [tenant] = await sql<Limited[]>`
     select id, stored_mib from tenants where stored_mib is not null and id = ${
       "tenantId" in place
         ? sql`${place.tenantId}`
         : sql`(select tenant_id from workspaces where id = ${place.workspaceId})`
     }`;
-  if (tenant !== undefined) await requireRoom(sql, tenant, bytes);
+  return tenant;
+}
+
+/** Does what `requireRoom` does for `bytes` that this transaction has written already. Throws as that does. */
+export async function requireRoomWritten(inner: Tx, tenant: Limited | undefined, bytes: number): Promise<void> {
+  if (tenant !== undefined) await requireRoom(inner, tenant, bytes, { areWritten: true });
 }
 
 function storedTooMuch(storedMib: number, bytes: number): ApiError {
@@ -78,9 +90,10 @@ function storedTooMuch(storedMib: number, bytes: number): ApiError {
   });
 }
 
-async function countAnew(sql: AnySql, tenantId: string): Promise<Known> {
+/** Counts what a tenant stores, less the `written` of this transaction, which are let in only afterwards. */
+async function countAnew(sql: AnySql, tenantId: string, written: number): Promise<Known> {
   const startedMs = performance.now();
-  const bytes = await countStored(sql, tenantId);
+  const bytes = (await countStored(sql, tenantId)) - written;
   const countedAtMs = performance.now();
   const stored = { bytes, countedAtMs, tookMs: countedAtMs - startedMs };
   known.delete(tenantId);
