@@ -82,7 +82,7 @@ function credentialSamples({ servers }: ShownDocument): Html {
   const shell = `export PARLEY_URL=${url}
 export PARLEY_API_KEY=parley_…   # what \`npm start\` prints, or a key that the console made
 curl "$PARLEY_URL/v1/agents" -H "Authorization: Bearer $PARLEY_API_KEY"`;
-  const client = `import { Parley } from "parley/client";
+  const client = `import { Parley } from "@parley-runtime/client";
 
 const parley = new Parley({ baseUrl: ${JSON.stringify(url)}, apiKey: "parley_…" });`;
   return html`<h3>With curl</h3>${codeBlock(shell, "With curl")}

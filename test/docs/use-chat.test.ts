@@ -146,7 +146,7 @@ describe("useChat over the transport of parley/use-chat", () => {
 
 test("the README's lines are a chat", async () => {
   const [, shown = ""] =
-    /```ts\nimport \{ useChat \}.*\n.*parley\/use-chat";\n([\s\S]*?)```/.exec(
+    /```ts\nimport \{ useChat \}.*\n.*client\/use-chat";\n([\s\S]*?)```/.exec(
       readFileSync(inRepository("README.md"), "utf8"),
     ) ?? [];
   const server = listen({ hostname: "127.0.0.1", port: 0, fetch: h.app });
