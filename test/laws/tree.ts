@@ -8,6 +8,7 @@ const rootEntries = [
   ".gitignore",
   "LICENSE",
   "README.md",
+  "SECURITY.md", // Where hosts of repositories look for it, and offer it to who reports a fault.
   "biome.json",
   "bun.lock",
   "bunfig.toml",
