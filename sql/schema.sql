@@ -38,6 +38,8 @@ CREATE TABLE tenants (
   stored_at timestamp with time zone,
   api_keys_max integer DEFAULT 5 NOT NULL,
   has_budgets boolean DEFAULT false NOT NULL,
+  model_prices jsonb,
+  prices_version integer DEFAULT 0 NOT NULL,
   CONSTRAINT tenants_pkey PRIMARY KEY (id),
   CONSTRAINT tenants_api_keys_max_check CHECK (api_keys_max >= 1 AND api_keys_max <= 1000),
   CONSTRAINT tenants_form_check CHECK (form = ANY (ARRAY['a'::text, 'b'::text])),

@@ -63,7 +63,7 @@ with /* credit.spend */ noted as (
   from "noted" moved where t.id = moved.tenant_id and usage_credit is not null
   returning usage_credit
 )
-select coalesce((select usage_credit from spent), t.usage_credit) as credit, t.has_budgets,
+select coalesce((select usage_credit from spent), t.usage_credit) as credit, t.has_budgets, t.prices_version,
 not exists (select 1 from turns where id = $21 and attempt = $22 and status = 'running' and coalesce(claimed_at = $23::timestamptz, true)) as is_gone
 from tenants t where t.id = $24;
 
@@ -1289,7 +1289,7 @@ t.traceparent, t.claimed_at, t.steps, t.tools_left_out, extract(epoch from now()
 tenant.*, agent.*, history.*
 from held left join claimed t on t.id = held.turn_id
 left join lateral (
-  select n.usage_credit, n.has_budgets, n.has_budgets and exists (select 1 from budgets b where b.tenant_id = t.tenant_id and coalesce(b.agent_id = t.agent_id, true) and coalesce(b.user_id = t.user_id, true) and b.enabled and b.measure <> 'turns'
+  select n.usage_credit, n.prices_version, n.has_budgets, n.has_budgets and exists (select 1 from budgets b where b.tenant_id = t.tenant_id and coalesce(b.agent_id = t.agent_id, true) and coalesce(b.user_id = t.user_id, true) and b.enabled and b.measure <> 'turns'
     and coalesce((select s.used from budget_spending s where s.budget_id = b.id and s.series = b.series and s.period_start = case b.period when 'ever' then '-infinity'::timestamptz else date_trunc(b.period, now(), 'UTC') end
         and s.user_id = case b.each when 'user' then t.user_id else '' end and s.agent_id = case b.each when 'agent' then t.agent_id else '' end), 0) >= b.limit_amount) as is_over_budget
   from tenants n where n.id = t.tenant_id
@@ -1373,7 +1373,7 @@ t.traceparent, t.claimed_at, t.steps, t.tools_left_out, extract(epoch from now()
 tenant.*, agent.*, history.*
 from held left join claimed t on t.id = held.turn_id
 left join lateral (
-  select n.usage_credit, n.has_budgets, n.has_budgets and exists (select 1 from budgets b where b.tenant_id = t.tenant_id and coalesce(b.agent_id = t.agent_id, true) and coalesce(b.user_id = t.user_id, true) and b.enabled and b.measure <> 'turns'
+  select n.usage_credit, n.prices_version, n.has_budgets, n.has_budgets and exists (select 1 from budgets b where b.tenant_id = t.tenant_id and coalesce(b.agent_id = t.agent_id, true) and coalesce(b.user_id = t.user_id, true) and b.enabled and b.measure <> 'turns'
     and coalesce((select s.used from budget_spending s where s.budget_id = b.id and s.series = b.series and s.period_start = case b.period when 'ever' then '-infinity'::timestamptz else date_trunc(b.period, now(), 'UTC') end
         and s.user_id = case b.each when 'user' then t.user_id else '' end and s.agent_id = case b.each when 'agent' then t.agent_id else '' end), 0) >= b.limit_amount) as is_over_budget
   from tenants n where n.id = t.tenant_id
@@ -1461,7 +1461,7 @@ t.traceparent, t.claimed_at, t.steps, t.tools_left_out, extract(epoch from now()
 tenant.*, agent.*, history.*
 from held left join claimed t on t.id = held.turn_id
 left join lateral (
-  select n.usage_credit, n.has_budgets, n.has_budgets and exists (select 1 from budgets b where b.tenant_id = t.tenant_id and coalesce(b.agent_id = t.agent_id, true) and coalesce(b.user_id = t.user_id, true) and b.enabled and b.measure <> 'turns'
+  select n.usage_credit, n.prices_version, n.has_budgets, n.has_budgets and exists (select 1 from budgets b where b.tenant_id = t.tenant_id and coalesce(b.agent_id = t.agent_id, true) and coalesce(b.user_id = t.user_id, true) and b.enabled and b.measure <> 'turns'
     and coalesce((select s.used from budget_spending s where s.budget_id = b.id and s.series = b.series and s.period_start = case b.period when 'ever' then '-infinity'::timestamptz else date_trunc(b.period, now(), 'UTC') end
         and s.user_id = case b.each when 'user' then t.user_id else '' end and s.agent_id = case b.each when 'agent' then t.agent_id else '' end), 0) >= b.limit_amount) as is_over_budget
   from tenants n where n.id = t.tenant_id
@@ -2039,7 +2039,7 @@ with /* turn.step */ stepped as (
   from "stepped" moved where t.id = moved.tenant_id and usage_credit is not null
   returning usage_credit
 )
-select coalesce((select usage_credit from spent), t.usage_credit) as credit, t.has_budgets,
+select coalesce((select usage_credit from spent), t.usage_credit) as credit, t.has_budgets, t.prices_version,
 not exists (select 1 from turns where id = $28 and attempt = $29 and status = 'running' and coalesce(claimed_at = $30::timestamptz, true)) as is_gone
 from tenants t where t.id = $31;
 

@@ -32,6 +32,7 @@ import { memberRoutes } from "./members/routes.ts";
 import { memoryRoutes } from "./memories/routes.ts";
 import { merchantEventRoutes } from "./merchant/event-routes.ts";
 import { merchantRoutes } from "./merchant/routes.ts";
+import { modelPriceRoutes } from "./prices/routes.ts";
 import { promptRoutes } from "./prompts/routes.ts";
 import { providerRoutes } from "./providers/routes.ts";
 import { responseRoutes } from "./responses/routes.ts";
@@ -150,6 +151,7 @@ function sliceRoutes(ctx: Ctx) {
     .use(libraryRoutes(ctx))
     .use(taskRoutes(ctx))
     .use(usageRoutes(ctx))
+    .use(modelPriceRoutes(ctx))
     .use(webhookRoutes(ctx))
     .use(workspaceRoutes(ctx));
 }

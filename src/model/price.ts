@@ -1,9 +1,11 @@
 import { calcPrice, type ModelPrice } from "@pydantic/genai-prices";
 import type { ProviderType } from "../kernel/config.ts";
+import type { OwnPrices } from "../prices/own-prices.ts";
 import type { Cost, TokenCounts } from "../usage/tokens.ts";
 
 /** A model by which calls are made, and where. */
 export interface PricedModel {
+  readonly providerId: string | null;
   readonly providerType: ProviderType;
   readonly baseUrl: string | null;
   readonly model: string;
@@ -28,11 +30,19 @@ const known = new Map<string, KnownPrice>();
 const knownMax = 1_000;
 const minuteMs = 60_000;
 
-/** Returns what a model call costs by the catalogue's price of this moment. */
-export function costOfCall(model: PricedModel, tokens: TokenCounts, atMs: number): Cost {
+/** A call that is said to cost more costs this, in picodollars: a provider says what it likes, and the sums of a turn have to hold. */
+const callPicosMax = 9_000 * 1e12;
+
+/** Returns what a model call costs by the tenant's own price, where it has one, else by the catalogue's of this moment. */
+export function costOfCall(model: PricedModel, tokens: TokenCounts, atMs: number, own: OwnPrices | null = null): Cost {
+  const costPico = own?.costOf(model.providerId, model.model, tokens) ?? listedCost(model, tokens, atMs);
+  if (costPico === null) return { costPico, costComplete: tokens.inputTokens + tokens.outputTokens === 0 };
+  return { costPico: Math.min(costPico, callPicosMax), costComplete: true };
+}
+
+function listedCost(model: PricedModel, tokens: TokenCounts, atMs: number): number | null {
   const price = priceOf(model, atMs);
-  if (price === null) return { costPico: null, costComplete: tokens.inputTokens + tokens.outputTokens === 0 };
-  return { costPico: picosOf(price, tokens), costComplete: true };
+  return price === null ? null : picosOf(price, tokens);
 }
 
 function priceOf(priced: PricedModel, atMs: number): ModelPrice | null {

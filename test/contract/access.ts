@@ -101,6 +101,16 @@ export const access: readonly Contract[] = [
     ids: { id: ["ctk", "404 not_found"] },
     errors: [],
   },
+  { op: "GET /v1/model-prices", success: [200], shape: "ModelPrices", errors: [] },
+  {
+    op: "PUT /v1/model-prices",
+    success: [200],
+    shape: "ModelPrices",
+    body: "json",
+    required: ["prices"],
+    errors: [],
+    limits: [cap("prices of a tenant", 500, "400 validation_failed | 400 invalid_request")],
+  },
   {
     op: "GET /v1/providers",
     success: [200],

@@ -142,12 +142,19 @@ const servers = (s: Scene) =>
   });
 const path = (bytes: number) => ({ query: { path: "é".repeat(bytes / 2) + "x".repeat(bytes % 2) } });
 
+const prices = (count: number) =>
+  Array.from({ length: count }, (_, n) => ({ model: `m-${n}`, inputUsd: "1", outputUsd: "2" }));
+
 /** How each cap and file size of the table is met. */
 export const bounds: Readonly<Record<string, Bound>> = {
   "agents per tenant": upToOneLess("agents", 100, (s) => s.parley.agents.create({ name: freshName() })),
   "prompts per tenant": upToOneLess("prompts", 100, (s) => s.newPrompt()),
   "workspaces per tenant": filledByRows("workspaces", 1_000),
   "tasks per tenant": filledByRows("tasks", 1_000),
+  "prices of a tenant": between(
+    () => ({ body: { prices: prices(500) } }),
+    () => ({ body: { prices: prices(501) } }),
+  ),
   "variables per prompt": between(
     () => ({ body: { template: template(10) } }),
     () => ({ body: { template: template(11) } }),

@@ -1,4 +1,4 @@
-import { type Caller, idOf } from "./caller.ts";
+import { type Caller, idOf, nothing } from "./caller.ts";
 import {
   budgetBody,
   customerPath,
@@ -123,6 +123,20 @@ const webhooks: Record<string, Caller> = {
     return { body: webhookBody(s) };
   },
   [`GET ${hook}`]: idOf("id", theWebhook),
+  "GET /v1/model-prices": nothing,
+  "PUT /v1/model-prices": async (s) => ({
+    body: {
+      prices: [
+        {
+          providerId: await s.theProvider(),
+          model: freshName(),
+          inputUsd: "0.25",
+          outputUsd: 2,
+          cachedInputUsd: 0.025,
+        },
+      ],
+    },
+  }),
   [`PATCH ${hook}`]: async (s) => ({ params: { id: await theWebhook(s) }, body: { description: freshName() } }),
   [`DELETE ${hook}`]: idOf("id", newWebhook),
   [`POST ${hook}/rotate-secret`]: idOf("id", theWebhook),

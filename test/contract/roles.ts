@@ -5,8 +5,9 @@
 export const ladder = ["reader", "approver", "runner", "editor", "admin"] as const;
 export type LadderRole = (typeof ladder)[number];
 
-/** Keys, members, billing, budgets, and all that is done with them. */
-const ofAdmins = /^\S+ \/v1\/(?:apikeys|budgets|members|merchant-connection|merchant-usage-events)(?:\/|$)/;
+/** Keys, members, billing, budgets, prices, and all that is done with them. */
+const ofAdmins =
+  /^\S+ \/v1\/(?:apikeys|budgets|model-prices|members|merchant-connection|merchant-usage-events)(?:\/|$)/;
 /** Deciding. */
 const ofApprovers = /^POST \S+\/tool-approvals\/:approvalId$/;
 /** Turns, sessions and their deletion, runs of tasks, results of client tools, client tokens. */

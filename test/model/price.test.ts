@@ -3,8 +3,15 @@ import { costOfCall, type PricedModel } from "../../src/model/price.ts";
 import { noTokens } from "../../src/usage/tokens.ts";
 
 const at = Date.parse("2026-03-01T12:00:00Z");
-const dollars = (model: Omit<PricedModel, "baseUrl"> & { readonly baseUrl?: string }, tokens: object) => {
-  const { costPico, costComplete } = costOfCall({ baseUrl: null, ...model }, { ...noTokens, ...tokens }, at);
+const dollars = (
+  model: Omit<PricedModel, "baseUrl" | "providerId"> & { readonly baseUrl?: string },
+  tokens: object,
+) => {
+  const { costPico, costComplete } = costOfCall(
+    { providerId: null, baseUrl: null, ...model },
+    { ...noTokens, ...tokens },
+    at,
+  );
   expect(costComplete).toBe(costPico !== null);
   return costPico === null ? null : costPico / 1e12;
 };
@@ -36,7 +43,12 @@ test.each([
 
 test("a price that changes by the time of day is the one of the moment", () => {
   // https://api-docs.deepseek.com/quick_start/pricing: half of it from 16:30 to 00:30 UTC, in the catalogue.
-  const model = { providerType: "custom", baseUrl: "https://api.deepseek.com", model: "deepseek-chat" } as const;
+  const model = {
+    providerId: null,
+    providerType: "custom",
+    baseUrl: "https://api.deepseek.com",
+    model: "deepseek-chat",
+  } as const;
   const cost = (moment: string) =>
     costOfCall(model, { ...noTokens, inputTokens: million }, Date.parse(moment)).costPico;
   const [day, night] = [cost("2026-03-01T12:00:00Z"), cost("2026-03-01T20:00:00Z")];

@@ -77,6 +77,8 @@ import type {
   MessagePage,
   Model,
   ModelList,
+  ModelPrices,
+  ModelPricesUpdate,
   Prompt,
   PromptCreate,
   PromptList,
@@ -1322,6 +1324,25 @@ class BudgetsClient {
   }
 }
 
+/** What model calls cost, where it is not as the catalogue says. */
+class ModelPricesClient {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** Read your own prices of models: `GET /v1/model-prices`. */
+  get(options: CallOptions = {}): Promise<ModelPrices> {
+    return this.#transport.call("GET", "/v1/model-prices", { ...options });
+  }
+
+  /** Replace your own prices of models: `PUT /v1/model-prices`. */
+  replace(body: ModelPricesUpdate, options: CallOptions = {}): Promise<ModelPrices> {
+    return this.#transport.call("PUT", "/v1/model-prices", { body, ...options });
+  }
+}
+
 /** The tenant's own billing provider. */
 class MerchantConnectionClient {
   readonly #transport: Transport;
@@ -1654,6 +1675,7 @@ export class Nouns {
   readonly chatDeliveries: ChatDeliveriesClient;
   readonly usage: UsageClient;
   readonly budgets: BudgetsClient;
+  readonly modelPrices: ModelPricesClient;
   readonly merchantConnection: MerchantConnectionClient;
   readonly merchantBindings: MerchantBindingsClient;
   readonly merchantEvents: MerchantEventsClient;
@@ -1685,6 +1707,7 @@ export class Nouns {
     this.chatDeliveries = new ChatDeliveriesClient(transport);
     this.usage = new UsageClient(transport);
     this.budgets = new BudgetsClient(transport);
+    this.modelPrices = new ModelPricesClient(transport);
     this.merchantConnection = new MerchantConnectionClient(transport);
     this.merchantBindings = new MerchantBindingsClient(transport);
     this.merchantEvents = new MerchantEventsClient(transport);

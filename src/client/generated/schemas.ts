@@ -811,6 +811,32 @@ export interface ModelList {
   data: Array<Model>;
 }
 
+export interface ModelPrice {
+  providerId?: string;
+  model: string;
+  inputUsd: string;
+  outputUsd: string;
+  cachedInputUsd?: string;
+  cacheWriteUsd?: string;
+}
+
+export interface ModelPriceUpdate {
+  providerId?: string;
+  model: string;
+  inputUsd: string | number;
+  outputUsd: string | number;
+  cachedInputUsd?: string | number;
+  cacheWriteUsd?: string | number;
+}
+
+export interface ModelPrices {
+  prices: Array<ModelPrice>;
+}
+
+export interface ModelPricesUpdate {
+  prices: Array<ModelPriceUpdate>;
+}
+
 export interface ModelSettings {
   temperature?: number;
   topP?: number;

@@ -23,6 +23,7 @@ const descriptions = {
   chatDeliveries: "Messages on their way to a chat app.",
   usage: "Tokens, requests and time, summed by day, agent, model, session or user.",
   budgets: "How much a tenant, its users or its agents may use in a period.",
+  modelPrices: "What model calls cost, where it is not as the catalogue says.",
   merchantConnection: "The tenant's own billing provider.",
   merchantBindings: "Which end user is which customer of the billing provider.",
   merchantEvents: "Usage on its way to the billing provider.",

@@ -5,6 +5,8 @@ import { chunksOfEvents, type LogKey, lastOf, type Relay } from "../../kernel/re
 import { contextWindowOf } from "../../model/context-window.ts";
 import { costOfCall } from "../../model/price.ts";
 import { type CallBytes, estimatedTokens } from "../../model/token-counts.ts";
+import type { OwnPrices } from "../../prices/own-prices.ts";
+import { ownPricesOf } from "../../prices/store.ts";
 import { addCost, addTokens, type Cost, noCost, noTokens, type TokenCounts } from "../../usage/tokens.ts";
 import { noUsage, type TurnUsage } from "../state/turn-end.ts";
 
@@ -27,6 +29,8 @@ interface LostRow {
   providerType: ProviderType | null;
   baseUrl: string | null;
   model: string | null;
+  tenantId: string;
+  pricesVersion: number;
   /** Model calls of the lost claim that are in the turn's row, with their tokens. */
   written: number;
   sentBytes: number;
@@ -45,7 +49,8 @@ export async function lostUsage(
   { logId, attempt, hasShown, from = 1, upTo = null }: LostLog,
 ): Promise<TurnUsage> {
   const [row] = await sql<LostRow[]>`
-    select /* turn.read_usage */ v.provider_id, p.provider_type, p.base_url, v.config ->> 'model' as model, t.model_calls - t.calls_before as written,
+    select /* turn.read_usage */ v.provider_id, p.provider_type, p.base_url, v.config ->> 'model' as model,
+      t.tenant_id, coalesce((select prices_version from tenants n where n.id = t.tenant_id), 0) as prices_version, t.model_calls - t.calls_before as written,
       coalesce(octet_length(v.config ->> 'instructions'), 0) + coalesce(octet_length(z.text), 0)
         + coalesce(octet_length(${withoutPictures("t.input")}), 0) + coalesce((
           select sum(octet_length(${withoutPictures("m.content")})) from (
@@ -59,6 +64,7 @@ export async function lostUsage(
     left join session_summaries z on z.session_id = t.session_id
     where t.id = ${turnId}`;
   if (row === undefined) return noUsage;
+  const own = await ownPricesOf(sql, row.tenantId, row.pricesVersion);
   const shown = hasShown ? await shownCalls(relay, { logId, attempt, from, upTo }, row.sentBytes) : [];
   const calls = shown.length === 0 ? [{ sent: row.sentBytes, came: 0 }] : shown.slice(row.written);
   const windowTokens = contextWindowOf(row.model ?? "");
@@ -73,7 +79,7 @@ export async function lostUsage(
     providerType: row.providerType,
     model: row.model,
     ...used.reduce((total, one) => addTokens(total, one), noTokens),
-    ...used.map((one) => costOf(row, one)).reduce(addCost, noCost),
+    ...used.map((one) => costOf(row, one, own)).reduce(addCost, noCost),
     modelCalls: calls.length,
     estimated: calls.length > 0,
   };
@@ -129,7 +135,8 @@ function bytesOf({ type, delta = "", input, output }: ShownChunk): { came: numbe
   }
 }
 
-function costOf({ providerType, baseUrl, model }: LostRow, tokens: TokenCounts): Cost {
+function costOf(row: LostRow, tokens: TokenCounts, own: OwnPrices | null): Cost {
+  const { providerId, providerType, baseUrl, model } = row;
   if (providerType === null || model === null) return { costPico: null, costComplete: false };
-  return costOfCall({ providerType, baseUrl, model }, tokens, Date.now());
+  return costOfCall({ providerId, providerType, baseUrl, model }, tokens, Date.now(), own);
 }

@@ -6,6 +6,8 @@ import { turnPatienceMs } from "../../kernel/limits.ts";
 import type { ModelMeter } from "../../model/call-meter.ts";
 import { costOfCall, type PricedModel } from "../../model/price.ts";
 import type { CallUsage } from "../../model/token-counts.ts";
+import type { OwnPrices } from "../../prices/own-prices.ts";
+import { ownPricesOf } from "../../prices/store.ts";
 import type { ModelProvider } from "../../providers/client.ts";
 import { addCost, addTokens } from "../../usage/tokens.ts";
 import { type CompletedStep, writeCheckpoint } from "../state/checkpoint.ts";
@@ -53,6 +55,9 @@ export class ClaimUsage implements ModelMeter {
   #other: UsedModel | null = null;
   /** By which model the calls are made now, and where: by that they are priced. */
   #priced: PricedModel | null = null;
+  /** The tenant's own prices as last heard of, and their version; null: it has none. */
+  #prices: OwnPrices | null = null;
+  #pricesVersion = 0;
   /** Model calls that the row has. */
   #callsWritten: number;
   #tokens: number;
@@ -99,15 +104,22 @@ export class ClaimUsage implements ModelMeter {
     return this.#tokens;
   }
 
+  /** Reads the tenant's own prices where there are newer ones: once in a process, and never for a tenant without any. */
+  async readPrices(version: number = this.#turn.pricesVersion): Promise<void> {
+    if (version === this.#pricesVersion) return;
+    this.#prices = await this.#patiently(() => ownPricesOf(this.#sql, this.#turn.tenantId, version));
+    this.#pricesVersion = version;
+  }
+
   /** Notes by which provider and model the calls are made. */
   uses({ id, providerType, baseUrl }: ModelProvider, model: string): void {
-    this.#priced = { providerType, baseUrl, model };
+    this.#priced = { providerId: id, providerType, baseUrl, model };
     this.#rest = { ...this.#rest, provider: id, providerType, model };
   }
 
   /** The calls from now on are made by this model: the agent's own, or another one. */
   callsBy({ id, providerType, baseUrl }: ModelProvider, model: string, isOwn: boolean): void {
-    this.#priced = { providerType, baseUrl, model };
+    this.#priced = { providerId: id, providerType, baseUrl, model };
     this.#other = isOwn ? null : { provider: id, providerType, model };
   }
 
@@ -115,7 +127,9 @@ export class ClaimUsage implements ModelMeter {
   readonly onCall = (usage: CallUsage): void => {
     const { modelCalls, estimated, others } = this.#rest;
     const cost =
-      this.#priced === null ? { costPico: null, costComplete: false } : costOfCall(this.#priced, usage, Date.now());
+      this.#priced === null
+        ? { costPico: null, costComplete: false }
+        : costOfCall(this.#priced, usage, Date.now(), this.#prices);
     this.#tokens += usage.inputTokens + usage.outputTokens;
     this.#rest = {
       ...this.#rest,
@@ -191,7 +205,7 @@ export class ClaimUsage implements ModelMeter {
 
   async #writeWith(write: (usage: TurnUsage) => Promise<Allowance>): Promise<void> {
     const written = this.#rest;
-    const { credit, hasBudgets, isGone } = await this.#patiently(() => write(written));
+    const { credit, hasBudgets, pricesVersion, isGone } = await this.#patiently(() => write(written));
     if (isGone) this.#onGone();
     this.#credit = credit;
     this.#hasBudgets = hasBudgets;
@@ -207,6 +221,7 @@ export class ClaimUsage implements ModelMeter {
       others: others.slice(written.others.length),
       modelCalls: modelCalls - written.modelCalls,
     };
+    await this.readPrices(pricesVersion);
   }
 
   #patiently<T>(query: () => PromiseLike<T>): Promise<T> {

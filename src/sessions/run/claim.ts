@@ -53,6 +53,7 @@ interface ClaimRow extends LoadedAgentRow, HistoryRow {
   usageCredit: number | null;
   hasBudgets: boolean;
   isOverBudget: boolean;
+  pricesVersion: number;
   answer: UiMessage | null;
 }
 
@@ -208,7 +209,7 @@ function readClaims(
       tenant.*, agent.*, history.*
     from held left join claimed t on t.id = held.turn_id
     left join lateral (
-      select n.usage_credit, n.has_budgets, n.has_budgets and ${isOverBudget(sql, { tenantId: sql`t.tenant_id`, agentId: sql`t.agent_id`, userId: sql`t.user_id` })} as is_over_budget
+      select n.usage_credit, n.prices_version, n.has_budgets, n.has_budgets and ${isOverBudget(sql, { tenantId: sql`t.tenant_id`, agentId: sql`t.agent_id`, userId: sql`t.user_id` })} as is_over_budget
       from tenants n where n.id = t.tenant_id
     ) tenant on true
     left join lateral (${agentOfTurn(sql)}) agent on true
@@ -264,6 +265,7 @@ function toClaimedTurn(row: ClaimRow): ClaimedTurn {
     usageCredit: row.usageCredit,
     hasBudgets: row.hasBudgets,
     isOverBudget: row.isOverBudget,
+    pricesVersion: row.pricesVersion,
     answer: row.answer,
     agent,
     hasFallbacks: (agent?.config?.fallbackModels.length ?? 0) > 0,

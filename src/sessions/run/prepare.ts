@@ -67,6 +67,7 @@ export async function prepareTurn(
   const runnable = runnableOf(ctx, agent);
   if ("code" in runnable) return runnable;
   usage.uses(runnable.provider, runnable.model);
+  await usage.readPrices();
   const history = turn.history ?? (await turn.ahead) ?? (await readHistory(ctx.sql, turn));
   const equipment = await equip(
     {

@@ -2,7 +2,7 @@ import type { UIMessageChunk } from "ai";
 import { type AnySql, json } from "../../kernel/database/client.ts";
 import type { IdOf } from "../../kernel/ids.ts";
 import { type ClaimKey, runsBy } from "./claim-key.ts";
-import { type Allowance, addUsage, spendUsage } from "./spending.ts";
+import { type Allowance, addUsage, spendUsage, tenantGone } from "./spending.ts";
 import { recordSteps } from "./turn-columns.ts";
 import type { TurnUsage } from "./turn-end.ts";
 import type { TurnRecord } from "./turn-step.ts";
@@ -50,10 +50,10 @@ export async function writeCheckpoint(
     ), kept as (
       insert into turn_checkpoints (turn_id, step, chunks) select id, ${claim.stepsDone}, ${json(sql, chunks)} from stepped
     ), ${spendUsage(sql, usage, "stepped")}
-    select coalesce((select usage_credit from spent), t.usage_credit) as credit, t.has_budgets,
+    select coalesce((select usage_credit from spent), t.usage_credit) as credit, t.has_budgets, t.prices_version,
       not exists (select 1 from turns where ${runsBy(sql, claim)}) as is_gone
     from tenants t where t.id = ${claim.tenantId}`;
-  return row ?? { credit: null, hasBudgets: false, isGone: true };
+  return row ?? tenantGone;
 }
 
 /** Returns the chunks of a turn's completed steps since it began, or since its last continuation did. */

@@ -63,6 +63,8 @@ export interface ClaimedTurn {
   /** Whether the tenant had budgets, and whether one of tokens or money was used up for this turn. */
   readonly hasBudgets: boolean;
   readonly isOverBudget: boolean;
+  /** How often the tenant has replaced its own prices of models; 0: it has none. */
+  readonly pricesVersion: number;
   /** The answer of a regeneration as it was when the turn stopped to ask. */
   readonly answer: UiMessage | null;
   /** The agent as it was when the turn was claimed; null when it did not exist any more. */

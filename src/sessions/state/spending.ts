@@ -51,12 +51,17 @@ export interface Allowance {
   readonly credit: number | null;
   /** Whether there are budgets to be asked. */
   readonly hasBudgets: boolean;
+  /** How often it has replaced its own prices. */
+  readonly pricesVersion: number;
   /** Whether the turn has another claim by now. */
   readonly isGone: boolean;
 }
 
+/** There is no such tenant any more. */
+export const tenantGone: Allowance = { credit: null, hasBudgets: false, pricesVersion: 0, isGone: true };
+
 /** The claim that used something, and the model calls that its turn's row has. */
-interface WrittenUsage extends ClaimKey {
+interface UsingClaim extends ClaimKey {
   readonly tenantId: IdOf<"tenant">;
   readonly modelCalls: number;
 }
@@ -66,17 +71,17 @@ interface WrittenUsage extends ClaimKey {
  * once, however often it is called: the row's model calls are its guard. Returns the
  * credit that is left (null is unlimited), and whether the turn has another claim by now.
  */
-export async function noteUsage(sql: AnySql, claim: WrittenUsage, usage: TurnUsage): Promise<Allowance> {
+export async function noteUsage(sql: AnySql, claim: UsingClaim, usage: TurnUsage): Promise<Allowance> {
   const [row] = await sql<Allowance[]>`
     with /* credit.spend */ noted as (
       update turns set ${addUsage(sql, usage)}
       where ${runsBy(sql, claim)} and model_calls = ${claim.modelCalls}
       returning tenant_id, agent_id, user_id
     ), ${spendUsage(sql, usage, "noted")}
-    select coalesce((select usage_credit from spent), t.usage_credit) as credit, t.has_budgets,
+    select coalesce((select usage_credit from spent), t.usage_credit) as credit, t.has_budgets, t.prices_version,
       not exists (select 1 from turns where ${runsBy(sql, claim)}) as is_gone
     from tenants t where t.id = ${claim.tenantId}`;
-  return row ?? { credit: null, hasBudgets: false, isGone: true };
+  return row ?? tenantGone;
 }
 
 /** Returns the tokens that a tenant has left; null is unlimited. */
