@@ -3,7 +3,8 @@ import { type JobName, jobKind } from "../src/kernel/queue/catalogue.ts";
 
 /**
  * Jobs that are added by the clock, by whichever worker is first; the queue adds each once. Times are UTC. One that failed
- * and waits to be tried again is replaced by the next of its kind, which has all its attempts.
+ * and waits to be tried again is replaced by the next of its kind, which has all its attempts. What is not urgent comes in other
+ * minutes: each takes a connection, of which a worker at rest has few.
  */
 const items: (CronItem & { task: JobName })[] = [
   { task: "keys.sweep", match: "17 * * * *" },
@@ -11,7 +12,7 @@ const items: (CronItem & { task: JobName })[] = [
   { task: "console-sessions.sweep", match: "37 * * * *" },
   { task: "chat.sweep", match: "47 * * * *" },
   { task: "pauses.sweep", match: "* * * * *" },
-  { task: "runs.sweep", match: "* * * * *" },
+  { task: "runs.sweep", match: "2-59/5 * * * *" },
   { task: "webhook.sweep", match: "*/5 * * * *" },
   { task: "retention.sweep", match: "* * * * *" },
   { task: "generations.sweep", match: "27 * * * *" },

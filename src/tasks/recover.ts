@@ -58,7 +58,7 @@ async function recoverRuns({ sql, log }: Pick<Ctx, "sql" | "log">): Promise<void
 
 /**
  * The job `runs.sweep`: ends runs whose turns have ended and whose job `turn.after` is lost, or fails by what it has to tell
- * others. It looks at each run that is running, and so once a minute and not with the reaper.
+ * others. It looks at each run that is running, and so every five minutes and not with the reaper.
  */
 export async function endForgottenRuns({ sql, log }: Pick<Ctx, "sql" | "log">): Promise<void> {
   const forgotten = await sql<{ id: string; turnId: string }[]>`

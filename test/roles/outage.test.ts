@@ -175,15 +175,18 @@ describe.skipIf(sharedRedisUrl === null)("readers outlive Redis", () => {
     const redis = await startRedis();
     await using installation = await startInstallation({ redisUrl: redis.url });
     await using _ = disposing(() => redis);
-    const c = await installation.client((await installation.serve()).url);
+    await using model = holdModel(installation.model);
+    const c = await installation.client((await installation.serve()).url, model.url);
     await installation.work();
-    const turn = await c.turn("gone-back [[sim: chunks=60 delayMs=50]]");
+    const turn = await c.turn(`gone-back ${openEndedMark} [[sim: chunks=60 delayMs=50]]`);
     await hasShown(turn);
     const path = `/v1/agents/${c.agentId}/sessions/${turn.sessionId}/stream`;
     const response = await c.request("GET", path, undefined, { "last-event-id": turn.stream.ids[1] as string });
     const back = { ...turn, stream: new StreamReader(response) };
     await eventually(() => back.stream.types.length > 0);
     await redis.stop();
+    // Not before: who has all of it by then needs no stored answer.
+    model.release();
     await within(60_000, back.stream.closed);
     expect(back.stream.finished).toBe(true);
     expect(back.stream.types).not.toContain("error");
