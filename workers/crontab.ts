@@ -12,7 +12,7 @@ const items: (CronItem & { task: JobName })[] = [
   { task: "console-sessions.sweep", match: "37 * * * *" },
   { task: "chat.sweep", match: "47 * * * *" },
   { task: "pauses.sweep", match: "* * * * *" },
-  { task: "runs.sweep", match: "2-59/5 * * * *" },
+  { task: "runs.sweep", match: "2,7,12,17,22,27,32,37,42,47,52,57 * * * *" },
   { task: "webhook.sweep", match: "*/5 * * * *" },
   { task: "retention.sweep", match: "* * * * *" },
   { task: "generations.sweep", match: "27 * * * *" },
