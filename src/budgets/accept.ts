@@ -2,7 +2,18 @@ import type postgres from "postgres";
 import type { AnySql, Tx } from "../kernel/database/client.ts";
 import { unavailable } from "../kernel/database/failure.ts";
 import { budgetExceeded, readExceeded } from "./exceeded.ts";
-import { countsFor, isSumOf, keyOf, periodStart, sumAgent, sumKey, sumUser, type TurnOwner } from "./sums.ts";
+import {
+  countsFor,
+  isSumOf,
+  keyOf,
+  ownerOf,
+  periodLength,
+  periodStart,
+  sumAgent,
+  sumKey,
+  sumUser,
+  type TurnOwner,
+} from "./sums.ts";
 
 /**
  * Parts of the statements that let turns in. Budgets of tokens and money are asked, those of turns are counted too: their
@@ -26,7 +37,7 @@ export function judgeTurns(sql: AnySql, { from, turnId, ...owner }: Candidates):
       select ${turnId} as turn_id, b.id as budget_id, b.series, ${periodStart(sql)} as period_start,
         ${sumUser(sql, owner.userId)} as user_id, ${sumAgent(sql, owner.agentId)} as agent_id,
         b.measure = 'turns' as counts, b.enabled, b.limit_amount,
-        array_position(array['hour', 'day', 'month', 'ever'], b.period) as length,
+        ${periodLength(sql)} as length,
         case when b.measure <> 'turns' then coalesce((select s.used from budget_spending s where ${isSumOf(sql, owner)}), 0) end as asked
       from ${from} join budgets b on ${countsFor(sql, owner)}
     ), counted_sums as materialized (
@@ -69,7 +80,7 @@ export interface OwnedTurn {
 
 /** Writes the rows of a turn's sums of turns that are not there yet: each is the first turn of its period. */
 export async function openSums(sql: AnySql, turn: OwnedTurn): Promise<void> {
-  const owner = { tenantId: sql`o.tenant_id`, agentId: sql`o.agent_id`, userId: sql`o.user_id` };
+  const owner = ownerOf(sql, "o");
   await sql`
     with /* budget.open */ o as materialized (
       select ${turn.tenantId}::text as tenant_id, ${turn.agentId}::text as agent_id,
@@ -116,7 +127,7 @@ async function countOne(
   const [judged] = await inner<Judged[]>`
     with /* budget.count_turn */ c as materialized (
       select ${turn.id}::text as id, ${turn.tenantId}::text as tenant_id, ${turn.agentId}::text as agent_id, ${turn.userId}::text as user_id
-    ), ${judgeTurns(inner, { from: inner`c`, turnId: inner`c.id`, tenantId: inner`c.tenant_id`, agentId: inner`c.agent_id`, userId: inner`c.user_id` })},
+    ), ${judgeTurns(inner, { from: inner`c`, turnId: inner`c.id`, ...ownerOf(inner, "c") })},
     accepted as (
       select turn_id as id from judged where exceeded is null and not is_unopened
     ), ${tallyTurns(inner)}

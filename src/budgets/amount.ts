@@ -1,3 +1,4 @@
+import { unitsOf } from "../kernel/decimals.ts";
 import { invalid } from "../kernel/errors.ts";
 import { type BudgetMeasure, dollarDecimals, hasCertainDigits, type LimitAsked } from "./schema.ts";
 
@@ -16,7 +17,8 @@ export function readLimitAmount({ turns, tokens, usd }: LimitAsked): Amount {
   if (tokens !== undefined) return { measure: "tokens", amount: String(tokens) };
   if (typeof usd === "number" && !hasCertainDigits(usd))
     throw invalid("/limit/usd", "has more digits than a number holds; send it as text");
-  return { measure: "usd", amount: toPicos(typeof usd === "number" ? usd.toFixed(dollarDecimals) : (usd ?? "0")) };
+  const dollars = typeof usd === "number" ? usd.toFixed(dollarDecimals) : (usd ?? "0");
+  return { measure: "usd", amount: unitsOf(dollars, dollarDecimals).toString() };
 }
 
 /** Returns an amount as it is shown. */
@@ -27,11 +29,6 @@ export function showAmount({ measure, amount }: Amount): ShownAmount {
 /** Returns a limit as it is shown. */
 export function showLimit(limit: Amount): { readonly [Measure in BudgetMeasure]?: ShownAmount } {
   return { [limit.measure]: showAmount(limit) };
-}
-
-function toPicos(dollars: string): string {
-  const [whole = "0", decimals = ""] = dollars.split(".");
-  return BigInt(whole + decimals.padEnd(dollarDecimals, "0")).toString();
 }
 
 function toDollars(picos: string): string {

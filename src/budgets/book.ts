@@ -1,6 +1,6 @@
 import type postgres from "postgres";
 import type { AnySql } from "../kernel/database/client.ts";
-import { countsFor, periodStart, sumAgent, sumUser } from "./sums.ts";
+import { countsFor, ownerOf, periodStart, sumAgent, sumUser } from "./sums.ts";
 
 /** What a statement books: the rows of a CTE, each a turn's, and what it used since it was booked last. */
 export interface Booked {
@@ -15,7 +15,7 @@ export interface Booked {
  * probe of an index. The sums are locked in the order of their keys, as by every statement that locks several.
  */
 export function bookBudgets(sql: AnySql, { from, tokens, costPico }: Booked): postgres.Fragment {
-  const owner = { tenantId: sql`e.tenant_id`, agentId: sql`e.agent_id`, userId: sql`e.user_id` };
+  const owner = ownerOf(sql, "e");
   return sql`budgeted as (
       insert into budget_spending as s (budget_id, series, period_start, user_id, agent_id, used)
       select b.id, b.series, ${periodStart(sql)}, ${sumUser(sql, owner.userId)}, ${sumAgent(sql, owner.agentId)},

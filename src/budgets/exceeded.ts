@@ -4,7 +4,7 @@ import { ApiError, limitHeaders } from "../kernel/errors.ts";
 import type { IdOf } from "../kernel/ids.ts";
 import { type Amount, showAmount } from "./amount.ts";
 import type { BudgetPeriod } from "./schema.ts";
-import { countsFor, isSumOf, periodEnd, type TurnOwner } from "./sums.ts";
+import { countsFor, isSumOf, ownerOf, periodEnd, periodLength, type TurnOwner } from "./sums.ts";
 
 /** A budget that refuses a turn, or its next model call. */
 export interface ExceededBudget {
@@ -50,8 +50,8 @@ export async function findExceeded(sql: AnySql, { tenantId, agentId, userId }: O
   const [row] = await sql<ExceededRow[]>`
     with /* budget.ask */ o as materialized (select ${tenantId}::text as tenant_id, ${agentId}::text as agent_id, ${userId}::text as user_id)
     select ${exceededColumns(sql)}
-    from o join budgets b on ${isUsedUp(sql, { tenantId: sql`o.tenant_id`, agentId: sql`o.agent_id`, userId: sql`o.user_id` })}
-    order by array_position(array['hour', 'day', 'month', 'ever'], b.period) desc, b.id limit 1`;
+    from o join budgets b on ${isUsedUp(sql, ownerOf(sql, "o"))}
+    order by ${periodLength(sql)} desc, b.id limit 1`;
   return row === undefined ? null : exceededOf(row);
 }
 

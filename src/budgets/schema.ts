@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { numberDigitsMax } from "../kernel/decimals.ts";
 import { Component, example } from "../kernel/http/component.ts";
 import { Change, Characters, Closed, Name, Nullable, OneOf, pageQuery } from "../kernel/http/request-fields.ts";
 import { Id } from "../kernel/ids.ts";
@@ -19,8 +20,6 @@ export type BudgetPeriod = (typeof budgetPeriods)[number];
 export const budgetMeasures = ["turns", "tokens", "usd"] as const;
 export type BudgetMeasure = (typeof budgetMeasures)[number];
 
-/** Digits of a number that means money: as many as a double holds for certain. */
-const numberDigitsMax = 15;
 /** A millionth of a millionth of a dollar is the smallest amount that is counted. */
 export const dollarDecimals = 12;
 

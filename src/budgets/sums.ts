@@ -13,6 +13,17 @@ export interface TurnOwner {
   readonly userId: postgres.Fragment;
 }
 
+/** Returns the owner that a row of this alias names, by its columns. */
+export function ownerOf(sql: AnySql, alias: "c" | "e" | "o" | "t"): TurnOwner {
+  const column = (name: string) => sql.unsafe(`${alias}.${name}`);
+  return { tenantId: column("tenant_id"), agentId: column("agent_id"), userId: column("user_id") };
+}
+
+/** Returns how long a budget's period is beside the others: the longest has the largest number. */
+export function periodLength(sql: AnySql): postgres.Fragment {
+  return sql`array_position(array['hour', 'day', 'month', 'ever'], b.period)`;
+}
+
 /** Returns when the period began in which a moment lies. */
 export function periodStart(sql: AnySql, at: postgres.Fragment = sql`now()`): postgres.Fragment {
   return sql`case b.period when 'ever' then '-infinity'::timestamptz else date_trunc(b.period, ${at}, 'UTC') end`;

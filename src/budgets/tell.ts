@@ -1,11 +1,11 @@
 import type postgres from "postgres";
 import type { AnySql } from "../kernel/database/client.ts";
 import { tellWebhooks } from "../webhooks/events.ts";
-import { countsFor, isSumOf, keyOf, periodStart } from "./sums.ts";
+import { countsFor, isSumOf, keyOf, ownerOf, periodStart } from "./sums.ts";
 
 /** Tells webhooks of the budgets that a turn which has ended brought to their limits, or near. Part of the job `turn.after`; safe to repeat. */
 export async function tellBudgetsOfTurn(sql: AnySql, turnId: string): Promise<void> {
-  const owner = { tenantId: sql`t.tenant_id`, agentId: sql`t.agent_id`, userId: sql`t.user_id` };
+  const owner = ownerOf(sql, "t");
   // At the moment of its end: the job may run in the next period.
   const at = sql`t.finished_at`;
   await sql`

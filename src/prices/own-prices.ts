@@ -1,3 +1,4 @@
+import { unitsOf } from "../kernel/decimals.ts";
 import type { IdOf } from "../kernel/ids.ts";
 import type { TokenCounts } from "../usage/tokens.ts";
 import { priceDecimals } from "./schema.ts";
@@ -46,16 +47,11 @@ export function priceKeyOf(providerId: string | null, model: string): string {
 
 function ratesOf({ inputUsd, outputUsd, cachedInputUsd = inputUsd, cacheWriteUsd = inputUsd }: ModelPrice): Rates {
   return {
-    input: unitsOf(inputUsd),
-    output: unitsOf(outputUsd),
-    cachedInput: unitsOf(cachedInputUsd),
-    cacheWrite: unitsOf(cacheWriteUsd),
+    input: unitsOf(inputUsd, priceDecimals),
+    output: unitsOf(outputUsd, priceDecimals),
+    cachedInput: unitsOf(cachedInputUsd, priceDecimals),
+    cacheWrite: unitsOf(cacheWriteUsd, priceDecimals),
   };
-}
-
-function unitsOf(dollars: string): bigint {
-  const [whole = "0", decimals = ""] = dollars.split(".");
-  return BigInt(whole + decimals.padEnd(priceDecimals, "0"));
 }
 
 const million = 1_000_000n;

@@ -1,4 +1,5 @@
 import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
+import { numberDigitsMax } from "../kernel/decimals.ts";
 import { invalid } from "../kernel/errors.ts";
 import { lockProvider } from "../providers/store.ts";
 import { type ModelPrice, OwnPrices, priceKeyOf } from "./own-prices.ts";
@@ -48,9 +49,6 @@ export function pricesAsked({ prices }: ModelPricesAsked): ModelPrice[] {
     };
   });
 }
-
-/** Digits that a number holds for certain. */
-const numberDigitsMax = 15;
 
 function decimalOf(path: string, usd: string | number): string {
   if (Number(usd) > priceUsdMax) throw invalid(path, `must be at most ${priceUsdMax}`);

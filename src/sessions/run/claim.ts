@@ -1,6 +1,7 @@
 import type postgres from "postgres";
 import { agentOfTurn, type LoadedAgentRow, toLoadedAgent } from "../../agents/load.ts";
 import { isOverBudget } from "../../budgets/exceeded.ts";
+import { ownerOf } from "../../budgets/sums.ts";
 import { Batcher } from "../../kernel/async/batcher.ts";
 import type { AnySql, Sql } from "../../kernel/database/client.ts";
 import { tx } from "../../kernel/database/transaction.ts";
@@ -209,7 +210,7 @@ function readClaims(
       tenant.*, agent.*, history.*
     from held left join claimed t on t.id = held.turn_id
     left join lateral (
-      select n.usage_credit, n.prices_version, n.has_budgets, n.has_budgets and ${isOverBudget(sql, { tenantId: sql`t.tenant_id`, agentId: sql`t.agent_id`, userId: sql`t.user_id` })} as is_over_budget
+      select n.usage_credit, n.prices_version, n.has_budgets, n.has_budgets and ${isOverBudget(sql, ownerOf(sql, "t"))} as is_over_budget
       from tenants n where n.id = t.tenant_id
     ) tenant on true
     left join lateral (${agentOfTurn(sql)}) agent on true
