@@ -31,8 +31,8 @@ export async function startSentinels(address = "127.0.0.1"): Promise<RedisGroup>
       const file = join(folder, `${n}.conf`);
       const lines = [
         `port ${port}`,
-        `bind 127.0.0.1 ${address}`,
-        "protected-mode no",
+        // A second bind of one address fails, and the Sentinel with it.
+        ...(address === "127.0.0.1" ? [] : [`bind 127.0.0.1 ${address}`, "protected-mode no"]),
         `sentinel announce-ip ${address}`,
         `dir ${folder}`,
         `sentinel monitor main ${address} ${master.port} 2`,

@@ -39,6 +39,8 @@ describe("a turn", () => {
         startedAt: moment,
         firstTextAt: moment,
         finishedAt: moment,
+        waitedMs: expect.any(Number),
+        runMs: expect.any(Number),
         ...tokens,
         ...{ costUsd: null, costIsComplete: false },
         toolsLeftOut: [],

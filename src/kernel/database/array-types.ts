@@ -1,4 +1,5 @@
 import { Buffer } from "node:buffer";
+import type { Socket } from "node:net";
 import { message } from "./wire.ts";
 
 /** Postgres' own types, as numbers that never change, and of each the type of its arrays. */
@@ -22,13 +23,22 @@ const arrayTypes: readonly (readonly [element: number, array: number])[] = [
   [3802, 3807], // jsonb
 ];
 
-/** Returns whether a message prepares the statement by which the driver (3.4.9) asks on each new connection which types are arrays. */
-export function asksForArrayTypes(parse: Buffer): boolean {
-  return parse.includes("b.typarray");
+/**
+ * Answers, in the server's place, the driver's (3.4.9) first question on each new connection: which types are arrays.
+ * Were it asked and the connection lost, nothing would handle that, and the process would end.
+ */
+export function answerArrayTypes(socket: Socket): void {
+  const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
+  socket.write = (chunk: Uint8Array | string, ...args: unknown[]): boolean => {
+    if (!Buffer.from(chunk as Uint8Array).includes("b.typarray")) return write(chunk, ...args);
+    socket.write = write as Socket["write"];
+    queueMicrotask(() => socket.emit("data", arrayTypesReply()));
+    return true;
+  };
 }
 
-/** Returns what a server would reply to it. */
-export function arrayTypesReply(): Buffer {
+/** Returns what a server would reply. */
+function arrayTypesReply(): Buffer {
   return Buffer.concat([
     message("1"),
     message("t", int16(0)),

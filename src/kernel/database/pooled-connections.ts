@@ -36,8 +36,7 @@ export class PooledConnections {
       this.#speeches.set(key, speech);
     };
     const close = () => void socket.destroy();
-    const reply = (bytes: Buffer) => queueMicrotask(() => emit("data", bytes));
-    const speech = new PoolerSpeech({ clock, settings: this.#settings, reply, close, onKey });
+    const speech = new PoolerSpeech({ clock, settings: this.#settings, close, onKey });
     socket.once("close", () => this.#speeches.delete(key));
     const emit = socket.emit.bind(socket) as (event: string | symbol, ...args: unknown[]) => boolean;
     socket.emit = (event: string | symbol, ...args: unknown[]): boolean => {

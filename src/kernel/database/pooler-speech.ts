@@ -1,6 +1,5 @@
 import { Buffer } from "node:buffer";
 import { databaseWaitMs } from "../limits.ts";
-import { arrayTypesReply, asksForArrayTypes } from "./array-types.ts";
 import { beginSettings, limitPassedState, limitStatement, type TransactionSettings } from "./pooler-limits.ts";
 import type { ServerClock } from "./server-clock.ts";
 import { errorField, headBytes, message, zeroEnded } from "./wire.ts";
@@ -23,8 +22,6 @@ interface Batch {
 interface SpeechOptions {
   readonly clock: ServerClock;
   readonly settings?: TransactionSettings;
-  /** Gives the driver a reply that no server has sent. */
-  readonly reply: (bytes: Buffer) => void;
   /** Closes the connection. */
   readonly close: () => void;
   /** Told the connection's key, which the driver knows it by too. */
@@ -58,8 +55,6 @@ export class PoolerSpeech {
   /** Whether the first message was sent; null: this connection only cancels. */
   #hasBegun: boolean | null = false;
   #isReady = false;
-  /** Whether what the driver sends is not sent on: what it asks is known. */
-  #isAnswered = false;
   #isOpen = false;
   #batch: Batch | null = null;
   readonly #batches: Batch[] = [];
@@ -97,8 +92,6 @@ export class PoolerSpeech {
   #translate(one: Buffer): readonly Buffer[] {
     const type = String.fromCharCode(one[0] as number);
     if (!this.#isReady) return [one];
-    // Were it asked and the connection lost, the driver would not handle that, and the process would end.
-    if (this.#isAnswered || (type === "P" && asksForArrayTypes(one))) return this.#answer(type);
     if (type === "P") return this.#parse(one);
     if (type === "B") return this.#bind(one);
     if (type === "Q") return this.#simple(one);
@@ -112,12 +105,6 @@ export class PoolerSpeech {
       return [sync];
     }
     return [one];
-  }
-
-  #answer(type: string): readonly Buffer[] {
-    this.#isAnswered = type !== "S";
-    if (!this.#isAnswered) this.#options.reply(arrayTypesReply());
-    return [];
   }
 
   #parse(one: Buffer): readonly Buffer[] {

@@ -1,6 +1,7 @@
 import { Socket } from "node:net";
 import { clearInterval, setImmediate, setInterval, setTimeout } from "node:timers";
 import type { DatabaseAddress } from "./address.ts";
+import { answerArrayTypes } from "./array-types.ts";
 import { secured } from "./secured.ts";
 import { beginSession } from "./session-start.ts";
 
@@ -37,7 +38,7 @@ export interface SessionOptions {
 
 /** An option of the driver that its types lack: it opens all connections on such sockets. */
 export function plainlyEnding(options: SessionOptions = {}): object {
-  return { socket: (target: Target) => open(target, options) };
+  return { socket: (target: Target) => openForDriver(target, options) };
 }
 
 /** How often the received bytes are read. */
@@ -67,7 +68,7 @@ export class Connections {
   }
 
   async #open(target: Target): Promise<Socket> {
-    const ready = await open(target, this.#options, (socket) => {
+    const ready = await openForDriver(target, this.#options, (socket) => {
       this.#received.set(socket, { bytes: 0, atMs: performance.now() });
       this.#sampling ??= setInterval(() => this.#sample(), sampleEveryMs).unref();
     });
@@ -137,6 +138,12 @@ async function open(
     setImmediate(() => failed.destroy(error as Error));
     return failed;
   }
+}
+
+async function openForDriver(...args: Parameters<typeof open>): Promise<Socket> {
+  const ready = await open(...args);
+  answerArrayTypes(ready);
+  return ready;
 }
 
 /** Returns a socket to the server that the address leads to, that may be written to at once. */

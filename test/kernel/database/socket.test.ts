@@ -6,6 +6,7 @@ import { Connections, plainlyEnding } from "../../../src/kernel/database/socket.
 import { openLink } from "../../faults/link.ts";
 import { eventually } from "../../harness/eventually.ts";
 import { cloneDatabase, dropDatabase } from "../../harness/harness.ts";
+import { hearPostgres } from "../../harness/said-to-postgres.ts";
 
 /** Queries that a broken connection rejects within this did not wait for a deadline. */
 const promptMs = 5_000;
@@ -46,6 +47,20 @@ test("a query that is asked while its connection breaks ends at once, whenever t
   await sql.end({ timeout: 1 });
   await dropDatabase(url.href);
 }, 60_000);
+
+test("the start of a connection asks nothing whose failure nobody handles", async () => {
+  const url = await cloneDatabase();
+  await using heard = await hearPostgres(url);
+  const sql = openDatabase({ url: heard.url, max: 1, applicationName: "parley-test" });
+  const [row] = await sql<{ texts: string[]; numbers: number[] }[]>`
+    select ${["a", "b"]}::text[] as texts, ${[1, 2]}::bigint[] as numbers`;
+  expect(row).toEqual({ texts: ["a", "b"], numbers: [1, 2] });
+  // The driver's own question has no caller, so its failure would end the process: it does not reach the server.
+  expect(heard.said.filter((text) => text.includes("typarray"))).toEqual([]);
+  expect(heard.said.at(0)).toContain("statement_timeout");
+  await sql.end({ timeout: 1 });
+  await dropDatabase(url);
+}, 30_000);
 
 test("of a pool's connections those are closed that receive nothing any more, and no other", async () => {
   const { url, link, linked } = await openLinked();

@@ -190,7 +190,7 @@ describe("the outcome of a turn, whatever it has said and however it ended", () 
     run(({ why, keep, kind }, { turn, message, outcome, stored, isGood }) => {
       const said = (message?.parts ?? []).some((part) => (part as { type: string }).type !== "step-start");
       const isPartial = why === "canceled" && keep === "partial";
-      const keepsSaid = isPartial || ["credit", "limit", "drained", "lost", "discarded"].includes(why);
+      const keepsSaid = isPartial || ["credit", "budget", "limit", "drained", "lost", "discarded"].includes(why);
       const keeps = kind !== "stateless" && said && (keepsSaid || (why === "failed" && kind === "continuation"));
       expect(stored !== null).toBe(isGood ? message !== null : keeps);
       const rowOnly = isGood && (kind === "stateless" || (turn.keepSeq !== null && why === "asks"));
