@@ -16,6 +16,9 @@ export interface RedisGroup {
   stop(): Promise<void>;
 }
 
+/** A busy machine gives six or seven processes little time to find one another. */
+const groupWaitMs = 150_000;
+
 /** Starts a master, a replica, and three Sentinels that watch them, at an address of this machine. */
 export async function startSentinels(address = "127.0.0.1"): Promise<RedisGroup> {
   const master = await startRedis(undefined, reachedAt(address));
@@ -52,13 +55,13 @@ export async function startSentinels(address = "127.0.0.1"): Promise<RedisGroup>
   await eventually(async () => {
     const known = await state();
     return known.get("num-slaves") === "1" && known.get("num-other-sentinels") === "2";
-  }, 60_000);
+  }, groupWaitMs);
   return {
     url: `redis+sentinel://${watchers.map(({ port }) => `${address}:${port}`).join(",")}/main`,
     servers: [master, replica],
     failOver: async () => {
       await master.stop();
-      await eventually(async () => (await state()).get("port") === String(replica.port), 60_000);
+      await eventually(async () => (await state()).get("port") === String(replica.port), groupWaitMs);
     },
     stop: async () => {
       ask.disconnect();
@@ -95,19 +98,19 @@ export async function startCluster(address = "127.0.0.1"): Promise<RedisGroup> {
   }
   for (const { port } of servers.slice(1)) await first.call("CLUSTER", "MEET", address, port);
   const infos = async () => Promise.all(clients.map((client) => client.call("CLUSTER", "INFO") as Promise<string>));
-  await eventually(async () => (await infos()).every((info) => /cluster_known_nodes:6/.test(info)), 60_000);
+  await eventually(async () => (await infos()).every((info) => /cluster_known_nodes:6/.test(info)), groupWaitMs);
   for (let master = 0; master < 3; master++) {
     const id = await clients[master]?.call("CLUSTER", "MYID");
     const replicate = () => clients[master + 3]?.call("CLUSTER", "REPLICATE", String(id));
-    await eventually(async () => (await replicate()?.catch(() => null)) === "OK", 60_000);
+    await eventually(async () => (await replicate()?.catch(() => null)) === "OK", groupWaitMs);
   }
   const isWhole = async (client: Redis) => /cluster_state:ok/.test(String(await client.call("CLUSTER", "INFO")));
-  await eventually(async () => (await Promise.all(clients.map(isWhole))).every(Boolean), 60_000);
+  await eventually(async () => (await Promise.all(clients.map(isWhole))).every(Boolean), groupWaitMs);
   const replicas = async () =>
     String(await first.call("CLUSTER", "NODES"))
       .split("\n")
       .filter((line) => / slave .* connected/.test(line)).length;
-  await eventually(async () => (await replicas()) === 3, 60_000);
+  await eventually(async () => (await replicas()) === 3, groupWaitMs);
   return {
     url: `redis+cluster://${servers
       .slice(0, 3)
@@ -119,8 +122,8 @@ export async function startCluster(address = "127.0.0.1"): Promise<RedisGroup> {
       await eventually(async () => {
         const nodes = String(await first.call("CLUSTER", "NODES"));
         return nodes.split("\n").some((line) => line.includes(`:${servers[4]?.port}@`) && line.includes("master"));
-      }, 60_000);
-      await eventually(() => isWhole(first), 60_000);
+      }, groupWaitMs);
+      await eventually(() => isWhole(first), groupWaitMs);
     },
     stop: async () => {
       for (const client of clients) client.disconnect();

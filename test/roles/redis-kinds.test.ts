@@ -26,6 +26,6 @@ describe.skipIf(sharedRedisUrl === null)("an installation on several Redis", () 
       const answers = await Promise.all(Array.from({ length: 5 }, () => c.request("GET", "/v1/agents")));
       expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
       await servers.stop();
-    }, 180_000);
+    }, 400_000);
   }
 });

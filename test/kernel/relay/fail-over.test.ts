@@ -30,6 +30,6 @@ for (const [kind, startServers] of Object.entries({ Sentinels: startSentinels, "
       await Promise.all([worker.close(), reader.close()]);
       await servers.stop();
     },
-    180_000,
+    400_000,
   );
 }

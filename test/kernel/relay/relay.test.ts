@@ -78,7 +78,7 @@ function conformance(start: () => Promise<Store>): void {
     worker = store.open();
     reader = store.open();
     await Promise.all([worker.ping(), reader.ping()]);
-  }, 120_000);
+  }, 400_000);
   afterAll(() => store.close());
 
   test("200 joins at random moments of a 2,000-chunk turn see identical bytes", async () => {

@@ -107,14 +107,23 @@ describe("GET /v1/agents/:agentId/sessions/:sessionId/stream", () => {
     const seen: LiveEvent[] = [];
     const joins: Promise<LiveStream>[] = [];
     const resumed: { from: number; stream: Promise<LiveStream> }[] = [];
+    let asking = 0;
+    // A tenant has 64 requests in flight at a process, and a busy one does not begin to stream at once.
+    const bounded = (ask: () => Promise<LiveStream>) => {
+      asking += 1;
+      return ask().finally(() => {
+        asking -= 1;
+      });
+    };
     for (let deltas = 0; deltas < 400; ) {
       const event = (await live.next()) as LiveEvent;
       seen.push(event);
       if (chunksIn([event])[0]?.type === "text-delta") deltas += 1;
-      if (Math.random() < 0.4 && joins.length < 150) joins.push(join(live.sessionId));
+      if (asking > 40) continue;
+      if (Math.random() < 0.4 && joins.length < 150) joins.push(bounded(() => join(live.sessionId)));
       if (Math.random() < 0.15 && resumed.length < 50) {
         const from = Math.floor(Math.random() * seen.length);
-        resumed.push({ from, stream: joinAfter(live.sessionId, seen[from]?.id as string) });
+        resumed.push({ from, stream: bounded(() => joinAfter(live.sessionId, seen[from]?.id as string)) });
       }
     }
     // The turn ends once all have joined, however long that took.
@@ -124,7 +133,7 @@ describe("GET /v1/agents/:agentId/sessions/:sessionId/stream", () => {
     seen.push(...(await live.rest()));
     expect(textOf(chunksIn(seen))).toStartWith("chunk-1 chunk-2 ");
     expect(seen.at(-1)?.data).toBe("[DONE]");
-    expect(joined.length).toBeGreaterThan(100);
+    expect(joined.length).toBeGreaterThan(20);
     for (const stream of joined) expect(await stream.rest()).toEqual(seen);
     for (const { from, stream } of continued) expect(await stream.rest()).toEqual(seen.slice(from + 1));
   });
