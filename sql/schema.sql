@@ -1032,6 +1032,7 @@ CREATE TABLE webhook_deliveries (
   trying_since timestamp with time zone DEFAULT now() NOT NULL,
   next_attempt_at timestamp with time zone DEFAULT now(),
   finished_at timestamp with time zone,
+  event json,
   CONSTRAINT webhook_deliveries_pkey PRIMARY KEY (id),
   CONSTRAINT webhook_deliveries_status_check CHECK (status = ANY (ARRAY['pending'::text, 'succeeded'::text, 'failed'::text]))
 );

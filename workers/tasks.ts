@@ -1,6 +1,7 @@
 import type { Task, TaskList } from "graphile-worker";
 import { type AgentPurge, purgeAgent } from "../src/agents/purge.ts";
 import { sweepAuditEvents } from "../src/audit/store.ts";
+import { tellAuditEvent } from "../src/audit/tell.ts";
 import { settleAndErase } from "../src/budgets/settle.ts";
 import { deliverThread } from "../src/chat/deliver.ts";
 import { drainInbox } from "../src/chat/inbox.ts";
@@ -98,6 +99,7 @@ function taskList({ ctx, workerId, dispatcher, lanes }: JobRunner): Record<JobNa
       await sweepClientTokens(ctx.sql);
     },
     "console-sessions.sweep": () => sweepConsole(ctx.sql),
+    "audit.tell": (payload) => tellAuditEvent(ctx.sql, payload),
     "audit.sweep": () => sweepAuditEvents(ctx.sql),
     "storage.count": async () => {
       await recountSessions(ctx.sql);

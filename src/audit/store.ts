@@ -1,7 +1,7 @@
 import type { AuditActor } from "../kernel/auth/actor.ts";
 import { type AgentIds, andOf } from "../kernel/auth/agent-scope.ts";
 import type { AnySql } from "../kernel/database/client.ts";
-import { olderThan, placeInTime } from "../kernel/database/keyset.ts";
+import { olderThan, placeInTime, type TimePlace } from "../kernel/database/keyset.ts";
 import { type Page, readTimeCursor, timePage } from "../kernel/http/page.ts";
 import type { IdOf } from "../kernel/ids.ts";
 
@@ -45,7 +45,15 @@ interface EventRow {
   resourceId: string | null;
   requestId: string | null;
   changes: string[];
-  at: string;
+}
+
+/** Returns the columns of an `EventRow`, of the table under the alias `e`. */
+function eventColumns(sql: AnySql) {
+  return sql`e.id, e.at as moment, e.actor_type, e.actor_id, e.action, e.resource_id, e.request_id, e.changes,
+      case e.actor_type
+        when 'member' then (select coalesce(m.name, m.email) from members m where m.id = e.actor_id and m.tenant_id = e.tenant_id)
+        when 'api_key' then (select k.name from api_keys k where k.id = e.actor_id and k.tenant_id = e.tenant_id)
+      end as actor_name`;
 }
 
 /** Returns a page of a tenant's events, newest first. Throws 400 `invalid_cursor`, also for the cursor of other filters. */
@@ -56,12 +64,8 @@ export async function listAuditEvents(
 ): Promise<Page<AuditEvent>> {
   const list = JSON.stringify(["audit", action ?? null, actorId ?? null, resourceId ?? null]);
   const place = readTimeCursor(list, cursor);
-  const rows = await sql<EventRow[]>`
-    select e.id, e.at as moment, e.actor_type, e.actor_id, e.action, e.resource_id, e.request_id, e.changes,
-      case e.actor_type
-        when 'member' then (select coalesce(m.name, m.email) from members m where m.id = e.actor_id and m.tenant_id = e.tenant_id)
-        when 'api_key' then (select k.name from api_keys k where k.id = e.actor_id and k.tenant_id = e.tenant_id)
-      end as actor_name, ${placeInTime(sql, "e.at")}
+  const rows = await sql<(EventRow & TimePlace)[]>`
+    select ${eventColumns(sql)}, ${placeInTime(sql, "e.at")}
     from audit_events e
     where e.tenant_id = ${tenantId}
       ${action === undefined ? sql`` : sql`and e.action = ${action}`}
@@ -70,6 +74,13 @@ export async function listAuditEvents(
       ${andOf(sql, sql`e.agent_id`, agentIds)} ${olderThan(sql, place, "e.at", "e.id")}
     order by e.at desc, e.id desc limit ${limit + 1}`;
   return timePage(list, rows, limit, show);
+}
+
+/** Returns an event of a tenant as the list shows it; null when it is gone. */
+export async function findAuditEvent(sql: AnySql, tenantId: string, id: string): Promise<AuditEvent | null> {
+  const [row] = await sql<EventRow[]>`
+    select ${eventColumns(sql)} from audit_events e where e.id = ${id} and e.tenant_id = ${tenantId}`;
+  return row === undefined ? null : show(row);
 }
 
 function show({

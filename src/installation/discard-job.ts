@@ -33,7 +33,7 @@ export function discardJob(sql: AnySql, id: string): Promise<Discarded> {
     if (job === null) return "missing";
     if (job.lockedAt !== null) return "running";
     // A malformed one names nothing to delete or to tell, so it may go.
-    const hasMore = job.task.endsWith(".purge") || job.task === "turn.after";
+    const hasMore = job.task.endsWith(".purge") || job.task === "turn.after" || job.task === "audit.tell";
     if (hasMore && isJobName(job.task) && isPayload(job.task, job.payload)) return "kept";
     const ended = await endItsOwner(inner, job);
     // A skipped fire's job is the next fire's now.

@@ -37,6 +37,8 @@ export interface WebhookDeliveryRow {
   readonly type: string;
   readonly ids: Readonly<Record<string, string | null>>;
   readonly eventStatus: string;
+  /** The whole of what happened, where the body says it. */
+  readonly event: object | null;
   readonly occurredAt: Date;
   readonly status: WebhookDeliveryStatus;
   readonly attemptCount: number;
@@ -47,16 +49,17 @@ export interface WebhookDeliveryRow {
 
 /** Returns the columns of a `WebhookDeliveryRow`, of the table under the alias `d`. */
 export function webhookDeliveryColumns(sql: AnySql) {
-  return sql`d.id, d.webhook_id, d.tenant_id, d.type, d.ids, d.event_status, d.occurred_at, d.status, d.attempt_count,
+  return sql`d.id, d.webhook_id, d.tenant_id, d.type, d.ids, d.event_status, d.event, d.occurred_at, d.status, d.attempt_count,
     d.attempts, d.next_attempt_at, d.finished_at`;
 }
 
-/** Returns the body that is sent, the same text in each attempt: its type, its time, and what it is about as ids and a status. */
-export function bodyOf({ type, occurredAt, ids, eventStatus }: Event): string {
-  return JSON.stringify({ type, timestamp: occurredAt.toISOString(), data: { ids, status: eventStatus } });
+/** Returns the body that is sent, the same text in each attempt: its type, its time, what it is about as ids and a status, and few events whole. */
+export function bodyOf({ type, occurredAt, ids, eventStatus, event }: Event): string {
+  const data = { ids, status: eventStatus, ...(event === null ? {} : { event }) };
+  return JSON.stringify({ type, timestamp: occurredAt.toISOString(), data });
 }
 
-type Event = Pick<WebhookDeliveryRow, "type" | "occurredAt" | "ids" | "eventStatus">;
+type Event = Pick<WebhookDeliveryRow, "type" | "occurredAt" | "ids" | "eventStatus" | "event">;
 
 /** Which deliveries a list holds. */
 interface DeliveryFilter {
@@ -94,7 +97,7 @@ function triedNextAt(sql: AnySql) {
 /** A delivery in the interface's form. */
 export type WebhookDeliveryShown = ReturnType<typeof showWebhookDelivery>;
 
-/** Returns a row in the interface's form. */
+/** Returns a row in the interface's form: never the whole event, because readers of deliveries need not be readers of it. */
 export function showWebhookDelivery(row: WebhookDeliveryRow) {
   const { id, webhookId, type, occurredAt, ids, eventStatus, status, attemptCount, attempts } = row;
   return {

@@ -253,6 +253,7 @@ export function testDelivery(webhookId: IdOf<"webhook">, tenantId: string): Webh
     type: "webhook.test",
     ids: { webhookId },
     eventStatus: "test",
+    event: null,
     occurredAt,
     status: "pending",
     attemptCount: 1,

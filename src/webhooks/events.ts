@@ -13,6 +13,7 @@ export const webhookEventTypes = [
   "mcp_connection.changed",
   "budget.warned",
   "budget.reached",
+  "audit.recorded",
 ] as const;
 export type WebhookEventType = (typeof webhookEventTypes)[number];
 
@@ -26,6 +27,8 @@ export interface EventRows {
   /** Whose event it is, where the ids do not say so (`agentId`): then only webhooks for all agents are told of it, unless this does. */
   readonly agentId?: postgres.Fragment;
   readonly status: postgres.Fragment;
+  /** JSON that the body has as `data.event`; left out: nothing, for what can be read by its ids. */
+  readonly event?: postgres.Fragment;
   /** When it became true, and what names it among the events of its type: it is written once, however often it is told. Left out: it becomes true in this statement. */
   readonly once?: { readonly key: postgres.Fragment; readonly at: postgres.Fragment };
 }
@@ -44,9 +47,9 @@ export function tellWebhooks(sql: AnySql, events: readonly EventRows[]): postgre
   const rows = events.map((each, index) => sql`${index === 0 ? sql`` : sql` union all `}${selectEvents(sql, each)}`);
   // In one order everywhere, so that two statements never wait for each other's jobs.
   return sql`webhook_told as (
-      insert into webhook_deliveries (id, webhook_id, tenant_id, type, ids, event_status, occurred_at)
+      insert into webhook_deliveries (id, webhook_id, tenant_id, type, ids, event_status, event, occurred_at)
       select coalesce('whd_' || left(md5(w.id || told.type || told.key), 24), ${newIdSql(sql, "webhookDelivery")}),
-        w.id, told.tenant_id, told.type, told.ids, told.status, told.at
+        w.id, told.tenant_id, told.type, told.ids, told.status, told.event, told.at
       from (${rows}) told join webhooks w on w.tenant_id = told.tenant_id and w.enabled and told.type = any(w.events)
         and (w.agent_ids is null or told.agent_id = any(w.agent_ids))
       on conflict (id) do nothing
@@ -62,12 +65,15 @@ export function hasWebhooks(sql: AnySql, tenantId: postgres.Fragment): postgres.
   return sql`exists (select 1 from webhooks where tenant_id = ${tenantId} and enabled)`;
 }
 
-function selectEvents(sql: AnySql, { type, from, tenantId, ids, agentId, status, once }: EventRows): postgres.Fragment {
+function selectEvents(
+  sql: AnySql,
+  { type, from, tenantId, ids, agentId, status, event, once }: EventRows,
+): postgres.Fragment {
   const fields = Object.entries(ids).map(
     ([name, id], index) => sql`${index === 0 ? sql`` : sql`, `}${literal(sql, name)}, ${id}`,
   );
   return sql`select ${literal(sql, type)}::text as type, ${tenantId} as tenant_id, json_build_object(${fields}) as ids, ${status} as status,
-      ${agentId ?? ids.agentId ?? sql`null`}::text as agent_id, ${once?.key ?? sql`null`}::text as key, ${once?.at ?? sql`now()`} as at from ${from}`;
+      ${event ?? sql`null`}::json as event, ${agentId ?? ids.agentId ?? sql`null`}::text as agent_id, ${once?.key ?? sql`null`}::text as key, ${once?.at ?? sql`now()`} as at from ${from}`;
 }
 
 /** A word of this source as a literal: as a parameter it would have no type in `json_build_object`. */

@@ -1,7 +1,7 @@
 import type { Fields } from "./notation.ts";
 
 const events =
-  "=turn.ended,approval.requested,tool_call.requested,run.ended,delivery.failed,mcp_connection.changed,budget.warned,budget.reached" as const;
+  "=turn.ended,approval.requested,tool_call.requested,run.ended,delivery.failed,mcp_connection.changed,budget.warned,budget.reached,audit.recorded" as const;
 const webhook = {
   id: "wh_",
   url: "text",

@@ -5,7 +5,11 @@ import { type StandInRequest, type StandInResponse, StandInServer } from "./stan
 export interface ReceivedEvent {
   readonly type: string;
   readonly timestamp: string;
-  readonly data: { readonly ids: Readonly<Record<string, string | null>>; readonly status: string };
+  readonly data: {
+    readonly ids: Readonly<Record<string, string | null>>;
+    readonly status: string;
+    readonly event?: object;
+  };
 }
 
 /** A message that a receiver got. */

@@ -1846,6 +1846,7 @@ export interface Webhook {
     | "mcp_connection.changed"
     | "budget.warned"
     | "budget.reached"
+    | "audit.recorded"
   >;
   description: string;
   enabled: boolean;
@@ -1875,6 +1876,7 @@ export interface WebhookCreate {
     | "mcp_connection.changed"
     | "budget.warned"
     | "budget.reached"
+    | "audit.recorded"
   >;
   description?: string;
   enabled?: boolean;
@@ -1919,6 +1921,7 @@ export interface WebhookUpdate {
     | "mcp_connection.changed"
     | "budget.warned"
     | "budget.reached"
+    | "audit.recorded"
   >;
   description?: string;
   enabled?: boolean;
@@ -1936,6 +1939,7 @@ export interface WebhookWithSecret {
     | "mcp_connection.changed"
     | "budget.warned"
     | "budget.reached"
+    | "audit.recorded"
   >;
   description: string;
   enabled: boolean;

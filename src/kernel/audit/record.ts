@@ -1,6 +1,7 @@
 import type { AuditActor } from "../auth/actor.ts";
 import type { Tx } from "../database/client.ts";
 import { newId } from "../ids.ts";
+import { addJobSql } from "../queue/add-job.ts";
 
 /** What was done: a noun in the singular and a verb, such as `agent.update`. */
 export type AuditAction = `${string}.${string}`;
@@ -20,11 +21,20 @@ export interface AuditEntry {
   readonly changes: readonly string[];
 }
 
-/** Writes down what the caller's transaction does: it stays if and only if the change does. */
+/**
+ * Writes down what the caller's transaction does: it stays if and only if the change does. Where a webhook of the tenant is
+ * to hear of it, so does the job that tells it.
+ */
 export async function recordAudit(inner: Tx, entry: AuditEntry): Promise<void> {
   const { tenantId, actor, action, resourceId, agentId = null, requestId, changes } = entry;
+  const job = addJobSql(inner, "audit.tell", { auditEventId: inner`id`, tenantId: inner`tenant_id` });
   await inner`
-    insert into audit_events (id, tenant_id, actor_type, actor_id, action, resource_id, agent_id, request_id, changes)
-    values (${newId("auditEvent")}, ${tenantId}, ${actor.type}, ${actor.id}, ${action}, ${resourceId}, ${agentId}, ${requestId},
-      ${changes as string[]})`;
+    with /* audit.record */ recorded as (
+      insert into audit_events (id, tenant_id, actor_type, actor_id, action, resource_id, agent_id, request_id, changes)
+      values (${newId("auditEvent")}, ${tenantId}, ${actor.type}, ${actor.id}, ${action}, ${resourceId}, ${agentId}, ${requestId},
+        ${changes as string[]})
+      returning id, tenant_id
+    )
+    select (${job}).id from recorded where exists (
+      select 1 from webhooks w where w.tenant_id = recorded.tenant_id and w.enabled and 'audit.recorded' = any(w.events))`;
 }

@@ -91,6 +91,8 @@ const kinds = {
   "keys.sweep": { ...byTheClock },
   /** Delete the console's sessions and links that are over. */
   "console-sessions.sweep": { ...byTheClock },
+  /** Tell the webhooks that want it of an audit event. */
+  "audit.tell": { payload: ["auditEventId", "tenantId"], attempts: 25, atOnce: 10, key: "auditEventId" },
   /** Delete old audit events. */
   "audit.sweep": { ...byTheClock },
   /** Add ended turns to the sums of usage. */
