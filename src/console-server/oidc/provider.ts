@@ -144,7 +144,20 @@ function isPlainHttp(issuer: string): boolean {
 /** How a client shows its secret: as the standard has it where nothing else is said, or in the body where only that is taken. */
 function authenticationOf({ token_endpoint_auth_methods_supported: methods }: Metadata) {
   const isInBody = methods !== undefined && !methods.includes("client_secret_basic");
-  return isInBody && methods.includes("client_secret_post") ? client.ClientSecretPost : client.ClientSecretBasic;
+  return isInBody && methods.includes("client_secret_post") ? client.ClientSecretPost : clientSecretBasic;
+}
+
+/**
+ * `client_secret_basic`, in which the library writes `-`, `_` and `.` as `%2D`, `%5F` and `%2E`. Forms are not written so, and some providers, of
+ * which LemonLDAP::NG is one, read the secret as it comes.
+ */
+function clientSecretBasic(clientSecret: string): client.ClientAuth {
+  return (_, { client_id }, __, headers) => {
+    const pair = [client_id, clientSecret].map((text) =>
+      new URLSearchParams({ text }).toString().slice("text=".length),
+    );
+    headers.set("authorization", `Basic ${Buffer.from(pair.join(":")).toString("base64")}`);
+  };
 }
 
 /** Some providers tell groups only to who asks for them. */
