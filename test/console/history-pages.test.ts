@@ -48,7 +48,7 @@ describe.skipIf(!hasBrowser)("the screens of turns", () => {
     await person.hasAddress("status=failed");
     await person.page.getByLabel("Time").selectOption("hour");
     await person.page.reload();
-    await rows.getByRole("link", { name: failed.turnId }).waitFor();
+    await rows.getByRole("link", { name: "[[sim: fail=401]]" }).waitFor();
     expect(await rows.count()).toBe(1);
     expect(await person.page.getByLabel("Status").inputValue()).toBe("failed");
     // What has ended cannot be canceled.
@@ -59,9 +59,15 @@ describe.skipIf(!hasBrowser)("the screens of turns", () => {
     await person.page.getByLabel("Longest first").check();
     await person.hasAddress("order=longest");
     await person.page.getByRole("table", { name: "Turns, the longest first" }).waitFor();
-    await person.page.getByRole("link", { name: failed.turnId }).click();
+    await person.page.getByLabel("Error").selectOption("provider_error");
+    await person.page.getByRole("link", { name: "[[sim: fail=401]]" }).click();
     await person.hasAddress(`/turns/${failed.turnId}`);
     await person.sees("Attempts");
+    const box = person.page.getByRole("region", { name: "Why it ended" });
+    await box.getByText("status 401").first().waitFor();
+    await box.getByRole("button", { name: "Run again" }).click();
+    await eventually(() => !person.page.url().includes(failed.turnId));
+    await box.getByRole("button", { name: "Run again" }).waitFor();
     expect(await person.button("Cancel").count()).toBe(0);
     expect(await person.wrongs()).toEqual([]);
   });

@@ -41,6 +41,7 @@ describe.skipIf(!hasBrowser)("the screens of sessions", () => {
     const asked: string[] = [];
     const person = await signedIn(`/sessions/${agentId}/${sessionId}`);
     await person.page.locator("article.assistant").getByText("Done.").waitFor();
+    await person.press("Unfold tools");
     await person.page.locator("article details[open]").getByText("Output").waitFor();
     await person.page.getByRole("list", { name: /^Times of turn_/ }).waitFor();
     await person.sees(/tokens in/);
@@ -58,6 +59,24 @@ describe.skipIf(!hasBrowser)("the screens of sessions", () => {
     expect((await t.call("GET", `/v1/agents/${agentId}/sessions/${sessionId}`)).status).toBe(404);
     await person.open(`/sessions/${agentId}/${sessionId}`);
     await person.page.getByRole("alert").waitFor();
+  });
+
+  test("a question that failed has its place in the transcript, in a red box with the vendor's words, and runs again", async () => {
+    const sessionId = await say(script('text="Hello"'));
+    const path = `/v1/agents/${agentId}/sessions/${sessionId}`;
+    await t.call("POST", path, { body: { stream: false, message: script("fail=400") } });
+    await t.call("POST", path, { body: { stream: false, message: script('text="Still here."') } });
+    const person = await signedIn(`/sessions/${agentId}/${sessionId}`);
+    const box = person.page.getByRole("region", { name: "Why it ended" });
+    await box.getByText("said (status 400").waitFor();
+    const shown = await person.page.locator(".transcript").textContent();
+    expect(shown?.indexOf("fail=400")).toBeGreaterThan(shown?.indexOf("Hello") ?? -1);
+    expect(shown?.indexOf("Still here.")).toBeGreaterThan(shown?.indexOf("fail=400") ?? -1);
+    expect(await person.wrongs()).toEqual([]);
+    expect(await person.wrongsOnPhone()).toEqual([]);
+    await box.getByRole("button", { name: "Run again" }).click();
+    await eventually(async () => (await t.parley.turns.list({ sessionId })).data.length === 4);
+    await eventually(async () => (await box.count()) === 2);
   });
 
   test("a busy session shows its queue, and what it says against being deleted", async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { longestPart, stepSpans } from "../../src/console/turns/step-spans.ts";
-import { cancelOf, lengthOf, queryOf } from "../../src/console/turns/turn-filters.ts";
+import { cancelOf, queryOf, ranOf } from "../../src/console/turns/turn-filters.ts";
 
 const now = Date.parse("2026-03-01T12:00:00Z");
 
@@ -10,7 +10,14 @@ describe("the filters of the list of turns", () => {
       ...{ status: "failed", kind: "task", userId: "u1" },
       from: "2026-03-01T11:00:00.000Z",
     });
-    expect(queryOf({ status: "ended", kind: "x", since: "ever", order: "longest" }, now)).toEqual({});
+    expect(queryOf({ status: "ended", kind: "x", since: "ever", order: "shortest" }, now)).toEqual({});
+    expect(queryOf({ order: "longest", error: "provider_error" }, now)).toEqual({
+      sort: "longest",
+      error: "provider_error",
+    });
+    const { from, to } = queryOf({ since: "yesterday" }, now);
+    expect(new Date(from ?? "").getHours() + new Date(to ?? "").getHours()).toBe(0);
+    expect(Date.parse(to ?? "")).toBeLessThan(now);
   });
 
   test("name what is canceled with all that match, and nothing where the list is narrower than that", () => {
@@ -23,6 +30,7 @@ describe("the filters of the list of turns", () => {
       { agentId: "ag_1", kind: "task" },
       { agentId: "ag_1", since: "hour" },
       { agentId: "ag_1", status: "failed" },
+      { agentId: "ag_1", error: "provider_error" },
     ])
       expect(cancelOf(filters)).toBeNull();
   });
@@ -36,12 +44,20 @@ describe("a turn as bars", () => {
   test("its wait, its model calls, and their tool calls below them", () => {
     const toolCall = { toolCallId: "c1", tool: "bash", status: "failed" as const, startedAt: at(2), finishedAt: at(3) };
     const steps = [{ ...step, startedAt: at(1), finishedAt: at(4), toolCalls: [toolCall] }];
-    const turn = { acceptedAt: at(0), startedAt: at(1), finishedAt: at(5), status: "succeeded" as const, steps };
+    const turn = {
+      acceptedAt: at(0),
+      startedAt: at(1),
+      firstTextAt: at(1.2),
+      finishedAt: at(5),
+      status: "succeeded" as const,
+      steps,
+    };
     expect(stepSpans(turn).map(({ label, from, until, depth, tone }) => [label, from, until, depth, tone])).toEqual([
       ["Queued", at(0), at(1), 0, "neutral"],
       ["Step 1: m", at(1), at(4), 0, "active"],
       ["bash", at(2), at(3), 1, "bad"],
     ]);
+    expect(stepSpans(turn).map(({ mark }) => mark)).toEqual([undefined, at(1.2), undefined]);
   });
 
   test("what it waited for a person between a step and the call that was approved, and what took longest", () => {
@@ -54,11 +70,18 @@ describe("a turn as bars", () => {
       { ...step, index: 1, startedAt: at(22), finishedAt: at(30), toolCalls: [toolCall("c3", 23, 29)] },
       { ...step, index: 2, startedAt: at(60), finishedAt: at(61), toolCalls: [] },
     ];
-    const turn = { acceptedAt: at(0), startedAt: at(1), finishedAt: at(61), status: "succeeded" as const, steps };
+    const turn = {
+      acceptedAt: at(0),
+      startedAt: at(1),
+      firstTextAt: at(1.2),
+      finishedAt: at(61),
+      status: "succeeded" as const,
+      steps,
+    };
     const spans = stepSpans(turn);
     expect(spans.map(({ label, from, until }) => [label, from, until])).toEqual([
       ["Queued", at(0), at(1)],
-      ["Step 1: m", at(1), at(2)],
+      ["Step 1: m", at(1), at(1.5)],
       ["bash", at(1.5), at(2)],
       ["Waited", at(2), at(20)],
       ["bash", at(20), at(22)],
@@ -76,9 +99,17 @@ describe("a turn as bars", () => {
 
   test("what broke off ends with the turn; what runs has no end", () => {
     const steps = [{ ...step, startedAt: at(1), finishedAt: null, toolCalls: [] }];
-    const turn = { acceptedAt: at(0), startedAt: at(1), finishedAt: at(5), status: "failed" as const, steps };
+    const turn = {
+      acceptedAt: at(0),
+      startedAt: at(1),
+      firstTextAt: at(1.2),
+      finishedAt: at(5),
+      status: "failed" as const,
+      steps,
+    };
     expect(stepSpans(turn)[1]).toMatchObject({ until: at(5), tone: "bad" });
     expect(stepSpans({ ...turn, finishedAt: null, status: "running" })[1]).toMatchObject({ until: null });
-    expect([lengthOf(turn, now), lengthOf({ ...turn, finishedAt: null }, now + 7_000)]).toEqual([5_000, 7_000]);
+    const ran = { ...turn, runMs: 3_000, waitedMs: 2_000 };
+    expect([ranOf(ran, now), ranOf({ ...ran, finishedAt: null }, now + 8_000)]).toEqual([3_000, 5_000]);
   });
 });

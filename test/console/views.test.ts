@@ -32,7 +32,7 @@ async function insertTurn(tenantId: string, secondsAgo: number, fields: Record<s
 const after = (secondsAgo: number, ms: number) => new Date(Date.now() - secondsAgo * 1000 + ms);
 
 describe("the overview", () => {
-  test("counts the turns of the last hour by minutes", async () => {
+  test("counts the turns of the last hour by minutes, beside the hour before", async () => {
     const other = await h.tenant();
     const mine = await signInToConsole(h.app, { apiKey: other.token });
     const tenMinutes = 600;
@@ -42,15 +42,16 @@ describe("the overview", () => {
         input_tokens: 10,
         output_tokens: 3,
       });
-    await insertTurn(other.id, tenMinutes, { status: "failed" });
+    await insertTurn(other.id, tenMinutes, { status: "failed", error: { code: "provider_error", message: "No." } });
     await insertTurn(other.id, tenMinutes, { status: "canceled" });
-    await insertTurn(other.id, 2 * 3600);
+    await insertTurn(other.id, 5_400);
+    await insertTurn(other.id, 4 * 3600);
     const queuedAt = after(60, 50_000);
     const inLine = { status: "queued", queued_at: queuedAt, first_text_at: new Date(queuedAt.getTime() + 700) };
     await insertTurn(other.id, 60, inLine);
     const { status, body } = await mine.call("GET", "/overview");
     expect(status).toBe(200);
-    const minutes: readonly { at: string; accepted: number; firstTextMsP50: number | null }[] = body.minutes;
+    const minutes: readonly { at: string; accepted: number; firstTextMsP50: number | null }[] = body.parts;
     expect(minutes).toHaveLength(60);
     expect(Date.parse(body.to) - Date.parse(body.from)).toBe(3_600_000);
     expect(minutes[0]?.at).toBe(body.from);
@@ -61,7 +62,13 @@ describe("the overview", () => {
       7, 4, 1, 1, 40, 12,
     ]);
     expect(Math.round((filled.at(-1)?.firstTextMsP50 ?? 0) / 100)).toBe(7);
-    expect(body.now).toEqual({ queued: 1, running: 0, waiting: 0 });
+    expect(body.now).toEqual({ queued: 1, running: 0, waiting: 0, waitingSince: null });
+    expect(body.whole).toMatchObject({ accepted: 7, failed: 1, firstTextMsP95: 700 });
+    expect(body.before).toMatchObject({ accepted: 1, succeeded: 1, firstTextMsP50: null });
+    expect(body.causes).toEqual([{ code: "provider_error", count: 1 }]);
+    const day = (await mine.call("GET", "/overview?range=day")).body;
+    expect([day.parts.length, day.whole.accepted, day.before.accepted]).toEqual([48, 9, 0]);
+    expect((await mine.call("GET", "/overview?range=year")).status).toBe(400);
     expect(minutes.find(({ accepted }) => accepted === 0)).toMatchObject({
       firstTextMsP50: null,
       firstTextMsP95: null,
@@ -78,9 +85,9 @@ describe("the overview", () => {
     expect(JSON.stringify(plan)).toContain("turns_accepted");
     const nobody = await h.tenant();
     const theirs = await signInToConsole(h.app, { apiKey: nobody.token });
-    const { minutes, now } = (await theirs.call("GET", "/overview")).body;
-    expect(minutes.every(({ accepted }: { accepted: number }) => accepted === 0)).toBe(true);
-    expect(now).toEqual({ queued: 0, running: 0, waiting: 0 });
+    const { parts, now } = (await theirs.call("GET", "/overview")).body;
+    expect(parts.every(({ accepted }: { accepted: number }) => accepted === 0)).toBe(true);
+    expect(now).toEqual({ queued: 0, running: 0, waiting: 0, waitingSince: null });
   });
 
   test("is read once for those who ask at the same time, and again after a failure", async () => {
@@ -90,7 +97,10 @@ describe("the overview", () => {
     const read = async (): Promise<TurnOverview> => {
       reads += 1;
       if (reads === 1) throw new Error("It broke.");
-      return { from: new Date(), to: new Date(), minutes: [], now: { queued: 0, running: 0, waiting: 0 } };
+      const none = { accepted: 0, succeeded: 0, failed: 0, canceled: 0, inputTokens: 0, outputTokens: 0 };
+      const sums = { ...none, firstTextMsP50: null, firstTextMsP95: null };
+      const now = { queued: 0, running: 0, waiting: 0, waitingSince: null };
+      return { from: new Date(), to: new Date(), parts: [], whole: sums, before: sums, causes: [], now };
     };
     expect(overviews.read(tenantId, read)).rejects.toThrow("It broke.");
     await Promise.resolve();
@@ -159,5 +169,66 @@ describe("what waits for a person", () => {
     });
     const [waiting] = (await page.call("GET", "/waiting")).body.data;
     expect([waiting.input, waiting.inputIsLeftOut]).toEqual([null, true]);
+  });
+});
+
+describe("what was said", () => {
+  const ask = async (message: string, path = `/v1/agents/${agentId}/sessions`): Promise<string> => {
+    const response = await t.call("POST", path, { body: { stream: false, message: userMessage(message) } });
+    return response.headers.get("location") ?? path;
+  };
+  const idOf = (path: string) => path.split("/").at(-1) as string;
+
+  test("a failed turn has its place between the answers, and what it was asked", async () => {
+    const path = await ask('First? [[sim: text="One."]]');
+    await ask("Second? [[sim: fail=400]]", path);
+    await ask('Third? [[sim: text="Three."]]', path);
+    await ask("Fourth? [[sim: fail=400]]", path);
+    const { data: messages } = await t.parley.sessions.listMessages(agentId, idOf(path));
+    const { body } = await page.call("GET", `/unanswered?sessionId=${idOf(path)}`);
+    const words = ({ message }: { message: { parts: { text: string }[] } }) => message.parts[0]?.text.split(" ")[0];
+    expect(body.data.map(words)).toEqual(["Second?", "Fourth?"]);
+    expect(body.data.map(({ afterMessageId }: { afterMessageId: string }) => afterMessageId)).toEqual([
+      messages[1]?.id,
+      messages[3]?.id,
+    ]);
+    expect(body.data[0]).toMatchObject({ status: "failed", error: { code: "provider_error" } });
+    const later = `/unanswered?sessionId=${idOf(path)}&fromMessageId=${messages[3]?.id}`;
+    expect((await page.call("GET", later)).body.data.map(words)).toEqual(["Fourth?"]);
+    const { data: turns } = await t.parley.turns.list({ sessionId: idOf(path) });
+    const asked = (await page.call("GET", `/questions?turnIds=${turns.map(({ id }) => id).join()},turn_x`)).body.data;
+    expect(asked).toHaveLength(4);
+    expect(asked.find(({ turnId }: { turnId: string }) => turnId === turns[0]?.id)?.text).toStartWith("Fourth?");
+    const said = (await page.call("GET", `/turn-words?turnId=${turns[1]?.id}`)).body;
+    expect([said.question.role, said.answer.parts.at(-1).text]).toEqual(["user", "Three."]);
+    const marks = (await page.call("GET", `/session-marks?sessionIds=${idOf(path)}`)).body.data;
+    expect(marks).toMatchObject([{ status: "failed", errorCode: "provider_error", isPartial: false }]);
+  });
+
+  test("sessions are found by a sentence in them, whatever its case and its signs", async () => {
+    const path = await ask('Does "50%_off" hold? [[sim: text="It does."]]');
+    const found = async (words: string, of = page) =>
+      (await of.call("GET", `/search?words=${encodeURIComponent(words)}`)).body.data.map(
+        ({ sessionId }: { sessionId: string }) => sessionId,
+      );
+    expect(await found('does "50%_OFF"')).toEqual([idOf(path)]);
+    expect(await found("50%off")).toEqual([]);
+    expect((await page.call("GET", "/search?words=ab")).status).toBe(400);
+  });
+
+  test("nobody else's", async () => {
+    const path = await ask('Mine? [[sim: text="Yes."]]');
+    await ask("Still mine? [[sim: fail=400]]", path);
+    const { data: turns } = await t.parley.turns.list({ sessionId: idOf(path) });
+    const nobody = await h.tenant();
+    const theirs = await signInToConsole(h.app, { apiKey: nobody.token });
+    const turnId = turns[0]?.id;
+    for (const view of [`/unanswered?sessionId=${idOf(path)}`, `/questions?turnIds=${turnId}`, "/search?words=Mine%3F"])
+      expect((await theirs.call("GET", view)).body.data).toEqual([]);
+    expect((await theirs.call("GET", `/session-marks?sessionIds=${idOf(path)}`)).body.data).toEqual([]);
+    expect((await theirs.call("GET", `/turn-words?turnId=${turnId}`)).body).toMatchObject({
+      question: null,
+      answer: null,
+    });
   });
 });

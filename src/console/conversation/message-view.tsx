@@ -27,23 +27,33 @@ export const MessageView = memo(function MessageView(props: MessageViewProps) {
         {message.pending && <span className="faint">not answered yet</span>}
         <div className="actions">{actions}</div>
       </header>
-      {message.parts.map((part, at) => (
-        // Parts are only ever added at the end, so the place is their key.
-        <PartView key={at} part={part} role={message.role} unfolded={unfolded} callAction={callAction} />
-      ))}
+      <MessageParts parts={message.parts} by={message.role} unfolded={unfolded} callAction={callAction} />
       {note !== null && <p className="hint">{note}</p>}
     </article>
   );
 });
 
-interface PartViewProps {
-  readonly part: MessagePart;
-  readonly role: UIMessage["role"];
+interface PartsProps {
+  readonly parts: readonly MessagePart[];
+  readonly by: UIMessage["role"];
   readonly unfolded: boolean;
+  readonly callAction?: ((part: CallPart) => ReactNode) | undefined;
+}
+
+/** Parts of a message, one below the other. */
+export function MessageParts({ parts, by, unfolded, callAction }: PartsProps) {
+  return parts.map((part, at) => (
+    // Parts are only ever added at the end, so the place is their key.
+    <PartView key={at} part={part} by={by} unfolded={unfolded} callAction={callAction} />
+  ));
+}
+
+interface PartViewProps extends Omit<PartsProps, "parts" | "callAction"> {
+  readonly part: MessagePart;
   readonly callAction: ((part: CallPart) => ReactNode) | undefined;
 }
 
-function PartView({ part, role, unfolded, callAction }: PartViewProps) {
+function PartView({ part, by, unfolded, callAction }: PartViewProps) {
   if (isCall(part)) {
     const action = callAction?.(part);
     return (
@@ -55,7 +65,13 @@ function PartView({ part, role, unfolded, callAction }: PartViewProps) {
   switch (part.type) {
     case "text": {
       const { text } = part as TextPart;
-      return role === "user" ? <p className="as-written">{text}</p> : <Markdown text={text} />;
+      return by === "user" ? (
+        <p className="as-written" dir="auto">
+          {text}
+        </p>
+      ) : (
+        <Markdown text={text} />
+      );
     }
     case "reasoning": {
       const { text } = part as ReasoningPart;
@@ -63,7 +79,9 @@ function PartView({ part, role, unfolded, callAction }: PartViewProps) {
       return (
         <details className="reasoning">
           <summary>Thoughts</summary>
-          <p className="as-written">{text}</p>
+          <p className="as-written" dir="auto">
+            {text}
+          </p>
         </details>
       );
     }

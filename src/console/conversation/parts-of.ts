@@ -14,7 +14,10 @@ export function callName(part: CallPart): string {
 }
 
 /** What a state of a call is called, and the status whose color it has. */
-export function callStatus({ state, approval }: CallPart): { readonly text: string; readonly status: string } {
+export function callStatus({ state, approval, output }: Pick<CallPart, "state" | "approval" | "output">): {
+  readonly text: string;
+  readonly status: string;
+} {
   switch (state) {
     case "input-streaming":
       return { text: "preparing", status: "running" };
@@ -25,7 +28,7 @@ export function callStatus({ state, approval }: CallPart): { readonly text: stri
         ? { text: "denied", status: "denied" }
         : { text: "approved", status: "approved" };
     case "output-available":
-      return { text: "done", status: "done" };
+      return endOf(output);
     case "output-error":
       return { text: "failed", status: "failed" };
     case "output-denied":
@@ -33,6 +36,35 @@ export function callStatus({ state, approval }: CallPart): { readonly text: stri
     default:
       return { text: "called", status: "running" };
   }
+}
+
+/** A command that ended with another code than 0 is done, and failed; so is what a server calls an error. */
+function endOf(output: unknown): { readonly text: string; readonly status: string } {
+  const { exitCode, isError } = (output ?? {}) as { exitCode?: unknown; isError?: unknown };
+  if (typeof exitCode === "number" && exitCode !== 0) return { text: `exit ${exitCode}`, status: "failed" };
+  return isError === true ? { text: "error", status: "failed" } : { text: "done", status: "done" };
+}
+
+/** The beginning of what a call was given, in one line; empty where its input says nothing by itself. */
+export function callPreview({ input }: Pick<CallPart, "input">): string {
+  if (typeof input !== "object" || input === null) return typeof input === "string" ? firstLine(input) : "";
+  const values = Object.values(input).filter((value) => typeof value === "string" || typeof value === "number");
+  return firstLine(String(values[0] ?? ""));
+}
+
+const previewMax = 120;
+
+function firstLine(text: string): string {
+  return (text.trim().split("\n")[0] ?? "").slice(0, previewMax);
+}
+
+/** A list of things to do, as the tool `write_todos` has it; null for anything else. */
+export function todosOf(value: unknown): readonly { readonly content: string; readonly status: string }[] | null {
+  const todos = (value as { todos?: unknown } | null)?.todos;
+  if (!Array.isArray(todos)) return null;
+  const isTodo = (one: { content?: unknown; status?: unknown } | null) =>
+    typeof one?.content === "string" && typeof one.status === "string";
+  return todos.every(isTodo) ? todos : null;
 }
 
 /** A word on an answer that the model did not end by itself; null for any other. */

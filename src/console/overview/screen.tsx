@@ -1,94 +1,56 @@
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "wouter";
 import { readConsole } from "../api/fetch.ts";
-import { countText, durationText } from "../parts/moment.ts";
+import { useFilters } from "../api/filters.ts";
+import { errorText } from "../api/queries.ts";
+import { Button } from "../parts/button.tsx";
 import { PageFrame, Section } from "../parts/page.tsx";
-import { Plot } from "../parts/plot.tsx";
 import { Await } from "../parts/states.tsx";
-import { latestOf, type Overview, sumOf } from "./minutes.ts";
+import { When } from "../parts/when.tsx";
+import { OverviewFigures } from "./figures.tsx";
+import { FirstSteps } from "./first-steps.tsx";
+import { type Overview, rangeChoices } from "./overview.ts";
 import { WaitingCalls } from "./waiting-calls.tsx";
 
-/** How often the hour is read anew, in ms. */
-const refreshMs = 5000;
+/** How often the range is read anew, in ms. */
+const refreshMs = { hour: 5_000, day: 30_000, week: 60_000 };
 
-/** The last hour, live, and what waits for a person. */
+/** The last hour, day or week, live, and what waits for a person. */
 export default function OverviewScreen() {
+  const [filters, setFilters] = useFilters("range");
+  const range = rangeChoices.find(({ name }) => name === filters.range) ?? rangeChoices[0];
   const overview = useQuery({
-    queryKey: ["overview"],
-    queryFn: ({ signal }) => readConsole<Overview>("/console/api/overview", { signal }),
-    refetchInterval: refreshMs,
+    queryKey: ["overview", range.name],
+    queryFn: ({ signal }) => readConsole<Overview>(`/console/api/overview?range=${range.name}`, { signal }),
+    refetchInterval: refreshMs[range.name],
+    placeholderData: (before) => before,
+    // Two fast tries: a page that shows old numbers has to say so soon.
+    retry: 1,
   });
+  const isOld = overview.data !== undefined && overview.error !== null;
   return (
-    <PageFrame title="Overview">
-      <Await query={overview}>{(hour) => <Hour hour={hour} />}</Await>
+    <PageFrame
+      title="Overview"
+      actionsNeed="reader"
+      actions={rangeChoices.map(({ name, label }) => (
+        <Button
+          key={name}
+          aria-pressed={name === range.name}
+          onClick={() => setFilters({ range: name === "hour" ? "" : name })}
+        >
+          {label}
+        </Button>
+      ))}
+    >
+      {isOld && (
+        <p className="notice" role="alert">
+          {errorText(overview.error)} These numbers are of <When at={new Date(overview.dataUpdatedAt).toISOString()} />.
+        </p>
+      )}
+      <FirstSteps />
+      <Await query={overview}>{(data) => <OverviewFigures data={data} range={range} />}</Await>
       <Section title="Waiting for a person">
         <WaitingCalls />
       </Section>
     </PageFrame>
-  );
-}
-
-const minuteText = (at: string) => new Date(at).toLocaleTimeString(undefined, { timeStyle: "short" });
-
-function Hour({ hour: { minutes, now } }: { readonly hour: Overview }) {
-  const at = minutes.map((minute) => minute.at);
-  const of = (name: Exclude<keyof Overview["minutes"][number], "at">) => minutes.map((minute) => minute[name]);
-  const shared = { at, formatAt: minuteText };
-  const failed = sumOf(minutes, "failed");
-  const isQuiet = sumOf(minutes, "accepted") + now.running + now.queued + now.waiting === 0;
-  const median = latestOf(minutes, "firstTextMsP50");
-  return (
-    <>
-      <ul className="tiles" aria-label="Turns now">
-        {(["running", "queued", "waiting"] as const).map((status) => (
-          <li key={status}>
-            <Link href={`/turns?status=${status}`}>
-              <strong>{countText(now[status])}</strong> {status}
-            </Link>
-          </li>
-        ))}
-      </ul>
-      {isQuiet && (
-        <p className="hint">
-          No turn in the last hour. <Link href="/playground">Talk to an agent</Link>, or{" "}
-          <Link href="/agents/new">make another one</Link>.
-        </p>
-      )}
-      <div className="plots">
-        <Plot
-          {...shared}
-          caption="Turns a minute"
-          kind="bars"
-          figure={`${countText(sumOf(minutes, "accepted"))} in the hour`}
-          series={[{ name: "Accepted", values: of("accepted"), color: "--plot-1" }]}
-        />
-        <Plot
-          {...shared}
-          caption="Time to first text"
-          format={durationText}
-          figure={median === null ? "–" : durationText(median)}
-          series={[
-            { name: "Median", values: of("firstTextMsP50"), color: "--plot-1" },
-            { name: "95th percentile", values: of("firstTextMsP95"), color: "--plot-3" },
-          ]}
-        />
-        <Plot
-          {...shared}
-          caption="Failures"
-          kind="bars"
-          figure={`${countText(failed)} in the hour`}
-          series={[{ name: "Failed", values: of("failed"), color: "--bad" }]}
-        />
-        <Plot
-          {...shared}
-          caption="Tokens"
-          figure={countText(sumOf(minutes, "inputTokens") + sumOf(minutes, "outputTokens"))}
-          series={[
-            { name: "Input", values: of("inputTokens"), color: "--plot-2" },
-            { name: "Output", values: of("outputTokens"), color: "--plot-4" },
-          ]}
-        />
-      </div>
-    </>
   );
 }

@@ -18,11 +18,20 @@ export const Markdown = memo(function Markdown({ text }: { readonly text: string
 });
 
 function parsed(text: string): ReactNode {
-  if (text.length > textMax) return <p className="as-written">{text}</p>;
+  if (text.length > textMax)
+    return (
+      <p className="as-written" dir="auto">
+        {text}
+      </p>
+    );
   try {
     return <Blocks tokens={lexer(text, { gfm: true, breaks: true })} depth={0} />;
   } catch {
-    return <p className="as-written">{text}</p>;
+    return (
+      <p className="as-written" dir="auto">
+        {text}
+      </p>
+    );
   }
 }
 
@@ -46,9 +55,9 @@ function blockOf(token: Tokens.Generic, depth: number): ReactNode {
     case "hr":
       return <hr />;
     case "paragraph":
-      return <p>{inner()}</p>;
+      return <p dir="auto">{inner()}</p>;
     case "blockquote":
-      return <blockquote>{inner()}</blockquote>;
+      return <blockquote dir="auto">{inner()}</blockquote>;
     case "code":
       return <CodeBlock text={token.text} language={token.lang} />;
     case "heading":
@@ -102,16 +111,27 @@ function OutwardLink({ href, children }: { readonly href: string; readonly child
 /** Headings of a message stand below those of the page. */
 function Heading({ depth, children }: { readonly depth: number; readonly children: ReactNode }) {
   const Tag = `h${Math.min(depth + 2, 6)}` as keyof JSX.IntrinsicElements;
-  return <Tag>{children}</Tag>;
+  return <Tag dir="auto">{children}</Tag>;
 }
 
 function List({ list, depth }: { readonly list: Tokens.List; readonly depth: number }) {
   const items = list.items.map((item, at) => (
-    <li key={at}>
+    <li key={at} dir="auto">
       <Blocks tokens={item.tokens} depth={depth} />
     </li>
   ));
-  return list.ordered ? <ol start={list.start === "" ? 1 : list.start}>{items}</ol> : <ul>{items}</ul>;
+  return list.ordered ? (
+    <ol dir="auto" start={list.start === "" ? 1 : list.start}>
+      {items}
+    </ol>
+  ) : (
+    <ul dir="auto">{items}</ul>
+  );
+}
+
+/** How a column stands, as its author said. */
+function classOf(align: "center" | "left" | "right" | null): string | undefined {
+  return align === null ? undefined : `at-${align}`;
 }
 
 function Table({ table, depth }: { readonly table: Tokens.Table; readonly depth: number }) {
@@ -121,8 +141,8 @@ function Table({ table, depth }: { readonly table: Tokens.Table; readonly depth:
       <table>
         <thead>
           <tr>
-            {table.header.map(({ tokens }, at) => (
-              <th key={at}>
+            {table.header.map(({ tokens, align }, at) => (
+              <th key={at} className={classOf(align)}>
                 <Blocks tokens={tokens} depth={depth} />
               </th>
             ))}
@@ -131,8 +151,8 @@ function Table({ table, depth }: { readonly table: Tokens.Table; readonly depth:
         <tbody>
           {table.rows.map((row, at) => (
             <tr key={at}>
-              {row.map(({ tokens }, column) => (
-                <td key={column}>
+              {row.map(({ tokens, align }, column) => (
+                <td key={column} className={classOf(align)} dir="auto">
                   <Blocks tokens={tokens} depth={depth} />
                 </td>
               ))}

@@ -40,6 +40,11 @@ export function countText(count: number): string {
   return count.toLocaleString();
 }
 
+/** A number of things: `1 model call`, `2 model calls`. */
+export function countOf(count: number, thing: string): string {
+  return `${countText(count)} ${thing}${count === 1 ? "" : "s"}`;
+}
+
 /** A size in the largest unit that fits. */
 export function bytesText(bytes: number): string {
   if (bytes < 1024) return `${bytes} B`;

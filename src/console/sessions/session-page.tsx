@@ -4,15 +4,19 @@ import { useState } from "react";
 import { Link, useLocation } from "wouter";
 import { parley } from "../api/client.ts";
 import { queryClient } from "../api/queries.ts";
+import { useMay } from "../api/role.ts";
 import { StatusBadge } from "../parts/badge.tsx";
 import { ButtonLink } from "../parts/button.tsx";
-import { CopyableId } from "../parts/copyable-id.tsx";
+import { CopyableId, CopyLink } from "../parts/copyable-id.tsx";
 import { ConfirmButton } from "../parts/dialog.tsx";
 import { JsonView } from "../parts/json-view.tsx";
 import { countText, durationText } from "../parts/moment.ts";
+import { costText } from "../parts/money.ts";
 import { Facts, PageFrame, Section } from "../parts/page.tsx";
 import { Await } from "../parts/states.tsx";
+import { inOneLine } from "../parts/title-line.tsx";
 import { toast } from "../parts/toasts.tsx";
+import { UserLink } from "../parts/user-link.tsx";
 import { When } from "../parts/when.tsx";
 import { SessionFiles } from "./session-files.tsx";
 import { SessionTurns } from "./session-turns.tsx";
@@ -30,15 +34,19 @@ export function SessionPage({ agentId, sessionId }: SessionPlace) {
     queryFn: ({ signal }) => parley.sessions.get(agentId, sessionId, { signal }),
     refetchInterval: ({ state }) => (state.data?.busy ? 2000 : 10_000),
   });
+  const mayRun = useMay("runner");
   return (
     <PageFrame
-      title="Session"
+      title={titleOf(session.data)}
       parent={{ title: "Sessions", to: "/sessions" }}
       mark={session.data?.busy && <StatusBadge status="running" text="busy" />}
-      actionsNeed="runner"
+      actionsNeed="reader"
       actions={
         <>
-          <ButtonLink to={`/playground?agent=${agentId}&session=${sessionId}`}>Open in playground</ButtonLink>
+          <CopyLink />
+          {mayRun && (
+            <ButtonLink to={`/playground?agent=${agentId}&session=${sessionId}`}>Open in playground</ButtonLink>
+          )}
           <DeleteSession agentId={agentId} sessionId={sessionId} />
         </>
       }
@@ -49,7 +57,12 @@ export function SessionPage({ agentId, sessionId }: SessionPlace) {
             <SessionFacts agentId={agentId} session={details} />
             {details.pending.length > 0 && <Pending session={details} />}
             <Section title="Transcript">
-              <Transcript agentId={agentId} sessionId={sessionId} updatedAt={details.updatedAt} />
+              <Transcript
+                agentId={agentId}
+                sessionId={sessionId}
+                updatedAt={details.updatedAt}
+                activeTurnId={details.activeTurnId}
+              />
             </Section>
             <Section title="Turns">
               <SessionTurns sessionId={sessionId} activeTurnId={details.activeTurnId} />
@@ -60,6 +73,11 @@ export function SessionPage({ agentId, sessionId }: SessionPlace) {
       </Await>
     </PageFrame>
   );
+}
+
+/** What the session began with, in one line. */
+function titleOf(session: SessionDetails | undefined): string {
+  return inOneLine(session?.firstMessagePreview ?? "").slice(0, 120) || "Session";
 }
 
 function SessionFacts({ agentId, session }: { readonly agentId: string; readonly session: SessionDetails }) {
@@ -79,11 +97,12 @@ function SessionFacts({ agentId, session }: { readonly agentId: string; readonly
           Id: <CopyableId id={session.id} />,
           Agent: <Link href={`/agents/${agentId}`}>{agent.data?.name ?? agentId}</Link>,
           Version: session.agentVersion ?? "latest",
-          User: session.userId || null,
+          User: <UserLink userId={session.userId} />,
           Messages: countText(session.messageCount),
           Begun: <When at={session.createdAt} />,
           "Last used": <When at={session.updatedAt} />,
           Usage: totals && `${countText(totals.inputTokens)} tokens in, ${countText(totals.outputTokens)} out`,
+          Cost: totals && costText(totals),
           Turns: totals && `${countText(totals.requestCount)}, ${durationText(totals.durationMs)}`,
         }}
       />

@@ -4,7 +4,8 @@ import { parley } from "../api/client.ts";
 import { useCursorList } from "../api/cursor-list.ts";
 import { StatusBadge } from "../parts/badge.tsx";
 import { Button } from "../parts/button.tsx";
-import { countText } from "../parts/moment.ts";
+import { countOf, countText } from "../parts/moment.ts";
+import { costText } from "../parts/money.ts";
 import { Empty, LoadFailure, Loading } from "../parts/states.tsx";
 import { toneOf } from "../parts/tone.ts";
 import { Waterfall } from "../parts/waterfall.tsx";
@@ -37,8 +38,8 @@ export function SessionTurns({ sessionId, activeTurnId }: SessionTurnsProps) {
             <Link href={`/turns/${turn.id}`}>{turn.id}</Link>
             <StatusBadge status={turn.status} />
             <span className="faint">
-              {countText(turn.inputTokens)} tokens in, {countText(turn.outputTokens)} out, {countText(turn.modelCalls)}{" "}
-              model calls
+              {countText(turn.inputTokens)} tokens in, {countText(turn.outputTokens)} out, {costText(turn)},{" "}
+              {countOf(turn.modelCalls, "model call")}
             </span>
             {turn.error !== null && <span className="fault">{turn.error.message}</span>}
           </p>

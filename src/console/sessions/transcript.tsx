@@ -1,20 +1,23 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
-import { useEffect, useState } from "react";
+import { Fragment, useEffect, useState } from "react";
 import { parley } from "../api/client.ts";
 import { MessageView } from "../conversation/message-view.tsx";
 import { Button } from "../parts/button.tsx";
 import { Empty, LoadFailure, Loading } from "../parts/states.tsx";
+import { Unanswered, useUnanswered } from "./unanswered.tsx";
 
 interface TranscriptProps {
   readonly agentId: string;
   readonly sessionId: string;
   /** When the session was used last: then the newest page is read anew. */
   readonly updatedAt: string;
+  /** The turn that has not ended: a failed one leaves nothing else behind. */
+  readonly activeTurnId: string | null;
 }
 
-/** What was said, the newest page first; earlier messages are put before it. */
-export function Transcript({ agentId, sessionId, updatedAt }: TranscriptProps) {
-  const [unfolded, setUnfolded] = useState(true);
+/** What was said, the newest page first, with the turns that failed in their places; earlier messages are put before it. */
+export function Transcript({ agentId, sessionId, updatedAt, activeTurnId }: TranscriptProps) {
+  const [unfolded, setUnfolded] = useState(false);
   const query = useInfiniteQuery({
     queryKey: ["messages", sessionId],
     queryFn: ({ pageParam, signal }) =>
@@ -32,10 +35,19 @@ export function Transcript({ agentId, sessionId, updatedAt }: TranscriptProps) {
   useEffect(() => {
     if (!isPending) void refetch();
   }, [updatedAt, refetch]);
+  const messages = query.data?.pages.toReversed().flatMap(({ data }) => data) ?? [];
+  const unanswered = useUnanswered({
+    sessionId,
+    fromMessageId: query.hasNextPage ? messages[0]?.id : undefined,
+    state: `${updatedAt} ${activeTurnId}`,
+  });
   if (query.data === undefined)
     return query.error === null ? <Loading /> : <LoadFailure error={query.error} retry={() => void refetch()} />;
-  const messages = query.data.pages.toReversed().flatMap(({ data }) => data);
-  if (messages.length === 0) return <Empty>Nothing was said yet.</Empty>;
+  const after = (id: string | null) =>
+    unanswered
+      .filter(({ afterMessageId }) => afterMessageId === id)
+      .map((turn) => <Unanswered key={turn.turnId} turn={turn} sessionId={sessionId} />);
+  if (messages.length === 0 && unanswered.length === 0) return <Empty>Nothing was said yet.</Empty>;
   return (
     <div className="transcript">
       <p className="transcript-tools">
@@ -48,8 +60,12 @@ export function Transcript({ agentId, sessionId, updatedAt }: TranscriptProps) {
           {unfolded ? "Fold tools" : "Unfold tools"}
         </Button>
       </p>
+      {after(null)}
       {messages.map((message) => (
-        <MessageView key={`${message.id} ${message.pending}`} message={message} unfolded={unfolded} />
+        <Fragment key={`${message.id} ${message.pending}`}>
+          <MessageView message={message} unfolded={unfolded} />
+          {after(message.id)}
+        </Fragment>
       ))}
     </div>
   );

@@ -11,10 +11,18 @@ export interface StepSpan {
   readonly depth: number;
   readonly tone: BadgeTone;
   readonly detail?: string;
+  /** The moment of the first text, where it came within this bar. */
+  readonly mark?: string;
+  /** The place of the step that it belongs to, and of a call its id; the wait of the turn has neither. */
+  readonly step?: number;
+  readonly toolCallId?: string;
 }
 
 /** Between one thing that a turn does and the next there are milliseconds, unless it waits for a person or for a worker. */
 const pauseMs = 1_000;
+
+/** A step that ends so soon after its last call ended has waited for its calls: its model was done before them. */
+const settledMs = 250;
 
 type Step = TurnDetails["steps"][number];
 
@@ -22,10 +30,11 @@ type Step = TurnDetails["steps"][number];
 export function stepSpans({
   acceptedAt,
   startedAt,
+  firstTextAt,
   finishedAt,
   status,
   steps,
-}: Pick<TurnDetails, "acceptedAt" | "startedAt" | "finishedAt" | "status" | "steps">): StepSpan[] {
+}: Pick<TurnDetails, "acceptedAt" | "startedAt" | "firstTextAt" | "finishedAt" | "status" | "steps">): StepSpan[] {
   const queued: StepSpan = {
     ...{ id: "queued", label: "Queued", depth: 0, tone: "neutral" },
     from: acceptedAt,
@@ -33,15 +42,17 @@ export function stepSpans({
   };
   const bars = steps.flatMap((step, at): StepSpan[] => {
     const id = `step-${step.index}-${at}`;
+    const isLast = at === steps.length - 1;
     const own: StepSpan = {
-      ...{ id, label: `Step ${at + 1}: ${step.model}`, depth: 0 },
-      ...{ from: step.startedAt, until: step.finishedAt ?? finishedAt },
-      tone: step.finishedAt === null && status === "failed" ? "bad" : "active",
+      ...{ id, label: `Step ${at + 1}: ${step.model}`, depth: 0, step: at },
+      ...{ from: step.startedAt, until: modelEnd(step) ?? finishedAt },
+      tone: isLast && status === "failed" ? "bad" : "active",
       detail: `${step.inputTokens.toLocaleString()} tokens in, ${step.outputTokens.toLocaleString()} out`,
+      ...(isWithin(firstTextAt, step.startedAt, step.finishedAt ?? finishedAt) && { mark: firstTextAt as string }),
     };
     const calls = step.toolCalls.map(
       (call): StepSpan => ({
-        ...{ id: `${id}-${call.toolCallId}`, label: call.tool, depth: 1 },
+        ...{ id: `${id}-${call.toolCallId}`, label: call.tool, depth: 1, step: at, toolCallId: call.toolCallId },
         ...{ from: call.startedAt, until: call.finishedAt ?? finishedAt },
         ...{ tone: toneOf(call.status), detail: call.status },
       }),
@@ -53,6 +64,20 @@ export function stepSpans({
     return [own, ...early, ...pauseBetween(step, early, late[0]?.from ?? steps[at + 1]?.startedAt), ...late];
   });
   return [queued, ...bars];
+}
+
+/** When a step's model had said what it had to say, as far as its calls tell; null while it runs. */
+function modelEnd({ finishedAt, toolCalls }: Step): string | null {
+  if (finishedAt === null || toolCalls.length === 0) return finishedAt;
+  const within = toolCalls.filter(({ startedAt }) => Date.parse(startedAt) <= Date.parse(finishedAt));
+  const last = Math.max(0, ...within.map((call) => Date.parse(call.finishedAt ?? finishedAt)));
+  const first = within.map(({ startedAt }) => startedAt).toSorted()[0];
+  return first === undefined || Date.parse(finishedAt) - last > settledMs ? finishedAt : first;
+}
+
+function isWithin(at: string | null, from: string, until: string | null): boolean {
+  if (at === null) return false;
+  return Date.parse(at) >= Date.parse(from) && (until === null || Date.parse(at) <= Date.parse(until));
 }
 
 /** The time in which a turn did nothing before what came next, where that is long enough to be a pause. */

@@ -4,53 +4,56 @@ import { useAgentName } from "../api/agents.ts";
 import { parley } from "../api/client.ts";
 import { useCursorList } from "../api/cursor-list.ts";
 import { useFilters } from "../api/filters.ts";
+import { useQuestions } from "../api/questions.ts";
 import { AgentPicker } from "../parts/agent-picker.tsx";
 import { StatusBadge } from "../parts/badge.tsx";
 import type { Column } from "../parts/data-table.tsx";
 import { FilterBar, SelectFilter, TextFilter } from "../parts/filter-bar.tsx";
 import { ListView } from "../parts/list-view.tsx";
 import { countText, durationText } from "../parts/moment.ts";
+import { costText } from "../parts/money.ts";
 import { PageFrame } from "../parts/page.tsx";
+import { TitleLine } from "../parts/title-line.tsx";
+import { UserLink } from "../parts/user-link.tsx";
 import { When } from "../parts/when.tsx";
 import { CancelAll } from "./cancel-all.tsx";
 import {
+  errorChoices,
   filterNames,
   kindChoices,
-  lengthOf,
   periods,
   queryOf,
+  ranOf,
   statusChoices,
   type TurnFilters,
 } from "./turn-filters.ts";
 
-/** A page of the list; by length, as many as the API gives at once are compared. */
 const pageRows = 50;
-const comparedRows = 200;
 
-/** Turns of all agents, the newest first, or the longest of those that are loaded. */
+/** Turns of all agents, the newest first, or the longest of a time. */
 export function TurnList() {
   const [filters, setFilters] = useFilters(...filterNames);
   const longest = filters.order === "longest";
   const list = useCursorList<TurnSummary>({
     key: ["turns", filters],
     load: async (cursor, signal) => {
-      const query = { ...queryOf(filters, Date.now()), limit: longest ? comparedRows : pageRows };
-      const { data, nextCursor } = await parley.turns.list({ ...query, ...(cursor && { cursor }) }, { signal });
+      const query = { ...queryOf(filters, Date.now()), limit: pageRows, ...(cursor && { cursor }) };
+      const { data, nextCursor } = await parley.turns.list(query, { signal });
       return { rows: data, nextCursor };
     },
     refreshMs: 5_000,
   });
-  const now = Date.now();
-  const rows = longest ? list.rows.toSorted((one, other) => lengthOf(other, now) - lengthOf(one, now)) : list.rows;
   const filtered = filterNames.some((name) => name !== "order" && filters[name] !== undefined);
   const agentName = useAgentName();
+  const questionOf = useQuestions(list.rows.map(({ id }) => id));
   return (
     <PageFrame title="Turns" actionsNeed="runner" actions={<CancelAll filters={filters} />}>
       <TurnFilterBar filters={filters} onChange={setFilters} />
+      {longest && filters.since === undefined && <p className="hint">The longest of the last 24 hours.</p>}
       <ListView
-        list={{ ...list, rows }}
+        list={list}
         caption={longest ? "Turns, the longest first" : "Turns, the newest first"}
-        columns={columnsOf(agentName)}
+        columns={columnsOf(agentName, questionOf)}
         rowKey={({ id }) => id}
         empty={filtered ? "No turn matches." : "There is no turn yet. The playground begins one."}
       />
@@ -71,6 +74,12 @@ function TurnFilterBar({ filters, onChange }: TurnFilterBarProps) {
         value={filters.status}
         options={statusChoices}
         onChange={(status) => onChange({ status })}
+      />
+      <SelectFilter
+        label="Error"
+        value={filters.error}
+        options={errorOptions(filters.error)}
+        onChange={(error) => onChange({ error })}
       />
       <AgentPicker value={filters.agentId} onChange={(chosen) => onChange({ agentId: chosen })} optional />
       <SelectFilter label="Kind" value={filters.kind} options={kindChoices} onChange={(kind) => onChange({ kind })} />
@@ -95,25 +104,41 @@ function TurnFilterBar({ filters, onChange }: TurnFilterBarProps) {
   );
 }
 
-function columnsOf(agentName: (id: string) => string): readonly Column<TurnSummary>[] {
+/** The address may name an error that is not among the usual ones. */
+function errorOptions(chosen: string | undefined): readonly string[] {
+  const isKnown = chosen === undefined || errorChoices.some((code) => code === chosen);
+  return isKnown ? errorChoices : [...errorChoices, chosen];
+}
+
+function columnsOf(
+  agentName: (id: string) => string,
+  questionOf: (id: string) => string | null | undefined,
+): readonly Column<TurnSummary>[] {
   return [
     {
       name: "Turn",
-      cell: ({ id, error }) => (
-        <>
-          <Link href={`/turns/${id}`} className="row-link">
-            {id}
-          </Link>
-          {error !== null && <p className="fault">{error.message}</p>}
-        </>
+      cell: (turn) => (
+        <TitleLine
+          to={`/turns/${turn.id}`}
+          id={turn.id}
+          title={questionOf(turn.id)}
+          about={turn.error?.message}
+          isBad={turn.status === "failed"}
+        />
       ),
     },
-    { name: "Status", cell: ({ status }) => <StatusBadge status={status} /> },
+    { name: "Status", cell: ({ status, error }) => <StatusBadge status={status} text={error?.code ?? status} /> },
     { name: "Agent", cell: ({ agentId }) => <Link href={`/agents/${agentId}`}>{agentName(agentId)}</Link> },
-    { name: "Kind", cell: ({ kind }) => kind, wideOnly: true },
-    { name: "User", cell: ({ userId }) => userId || <span className="faint">–</span>, wideOnly: true },
+    { name: "User", cell: ({ userId }) => <UserLink userId={userId} /> },
     { name: "Tokens", cell: (turn) => countText(turn.inputTokens + turn.outputTokens), numeric: true, wideOnly: true },
-    { name: "Took", cell: (turn) => durationText(lengthOf(turn, Date.now())), numeric: true },
+    { name: "Cost", cell: (turn) => costText(turn), numeric: true, wideOnly: true },
+    {
+      name: "Waited",
+      cell: ({ waitedMs }) => (waitedMs === 0 ? "–" : durationText(waitedMs)),
+      numeric: true,
+      wideOnly: true,
+    },
+    { name: "Ran", cell: (turn) => durationText(ranOf(turn, Date.now())), numeric: true },
     { name: "Accepted", cell: ({ acceptedAt }) => <When at={acceptedAt} /> },
   ];
 }

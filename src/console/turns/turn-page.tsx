@@ -1,22 +1,29 @@
 import { useQuery } from "@tanstack/react-query";
 import type { TurnDetails } from "parley/client";
-import { Link } from "wouter";
+import { Link, useLocation } from "wouter";
+import { useAgentName } from "../api/agents.ts";
 import { parley } from "../api/client.ts";
 import { queryClient } from "../api/queries.ts";
+import { FailureBox } from "../conversation/failure-box.tsx";
+import { MessageView } from "../conversation/message-view.tsx";
 import { StatusBadge } from "../parts/badge.tsx";
 import { ButtonLink } from "../parts/button.tsx";
-import { CopyableId } from "../parts/copyable-id.tsx";
+import { CopyableId, CopyLink } from "../parts/copyable-id.tsx";
 import { ConfirmButton } from "../parts/dialog.tsx";
 import { countText, durationText } from "../parts/moment.ts";
+import { costText } from "../parts/money.ts";
 import { Facts, PageFrame, Section } from "../parts/page.tsx";
-import { Await, Empty } from "../parts/states.tsx";
+import { Await } from "../parts/states.tsx";
+import { inOneLine } from "../parts/title-line.tsx";
 import { toast } from "../parts/toasts.tsx";
-import { Waterfall } from "../parts/waterfall.tsx";
+import { UserLink } from "../parts/user-link.tsx";
 import { When } from "../parts/when.tsx";
 import { longestPart, stepSpans } from "./step-spans.ts";
-import { lengthOf, openStatuses } from "./turn-filters.ts";
+import { openStatuses, ranOf } from "./turn-filters.ts";
+import { TurnSteps } from "./turn-steps.tsx";
+import { messageText, useTurnWords } from "./turn-words.ts";
 
-/** One turn: what became of it, and what it did when. */
+/** One turn: why it ended as it did, what was asked and said, and what it did when. */
 export function TurnPage({ turnId }: { readonly turnId: string }) {
   const query = useQuery({
     queryKey: ["turn", turnId],
@@ -24,39 +31,51 @@ export function TurnPage({ turnId }: { readonly turnId: string }) {
     refetchInterval: ({ state }) => (state.data === undefined || isOpen(state.data) ? 1_000 : false),
   });
   const turn = query.data;
+  const words = useTurnWords(turnId, turn?.status ?? "");
+  const question = words.data?.question ?? null;
+  const [, navigate] = useLocation();
   return (
     <PageFrame
-      title="Turn"
+      title={inOneLine(messageText(question)).slice(0, 120) || "Turn"}
       parent={{ title: "Turns", to: "/turns" }}
       mark={turn && <StatusBadge status={turn.status} />}
       actionsNeed="reader"
-      actions={
-        turn && (
-          <>
-            {turn.sessionId !== null && (
-              <ButtonLink to={`/sessions/${turn.agentId}/${turn.sessionId}`}>Open session</ButtonLink>
-            )}
-            {isOpen(turn) && turn.sessionId !== null && <CancelTurn turn={turn} sessionId={turn.sessionId} />}
-          </>
-        )
-      }
+      actions={turn && <TurnActions turn={turn} />}
     >
       <Await query={query}>
         {(details) => (
           <>
-            {details.error !== null && (
-              <p className="failure">
-                <strong>{details.error.code}</strong> {details.error.message}
-              </p>
+            {(details.status === "failed" || details.status === "canceled") && (
+              <FailureBox turn={details} onRunAgain={(begun) => begun !== null && navigate(`/turns/${begun}`)} />
             )}
-            <TurnFacts turn={details} />
+            {question !== null && (
+              <Section title="Asked">
+                <MessageView message={question} />
+              </Section>
+            )}
             <Section title="Steps">
-              <Steps turn={details} />
+              <TurnSteps turn={details} answer={words.data?.answer ?? null} />
+              {words.data?.isLeftOut && (
+                <p className="hint">What was said is too long for this page: the session has it.</p>
+              )}
             </Section>
+            <TurnFacts turn={details} />
           </>
         )}
       </Await>
     </PageFrame>
+  );
+}
+
+function TurnActions({ turn }: { readonly turn: TurnDetails }) {
+  return (
+    <>
+      <CopyLink />
+      {turn.sessionId !== null && (
+        <ButtonLink to={`/sessions/${turn.agentId}/${turn.sessionId}`}>Open session</ButtonLink>
+      )}
+      {isOpen(turn) && turn.sessionId !== null && <CancelTurn turn={turn} sessionId={turn.sessionId} />}
+    </>
   );
 }
 
@@ -65,34 +84,50 @@ function isOpen({ status }: Pick<TurnDetails, "status">): boolean {
 }
 
 function TurnFacts({ turn }: { readonly turn: TurnDetails }) {
-  const agent = useQuery({
-    queryKey: ["agent", turn.agentId],
-    queryFn: ({ signal }) => parley.agents.get(turn.agentId, { signal }),
-  });
+  const agentName = useAgentName();
   const { acceptedAt, startedAt, firstTextAt, finishedAt } = turn;
   const after = (at: string | null) =>
     at === null ? null : `${durationText(Date.parse(at) - Date.parse(acceptedAt))} after it was accepted`;
   return (
-    <Facts
-      facts={{
-        Id: <CopyableId id={turn.id} />,
-        Agent: <Link href={`/agents/${turn.agentId}`}>{agent.data?.name ?? turn.agentId}</Link>,
-        Version: turn.agentVersion,
-        Kind: turn.kind,
-        User: turn.userId || null,
-        Accepted: <When at={acceptedAt} />,
-        Started: after(startedAt),
-        "First text": after(firstTextAt),
-        Took: finishedAt === null ? null : durationText(lengthOf(turn, Date.now())),
-        "Most of it": finishedAt === null ? undefined : mostText(turn),
-        Attempts: turn.attempts,
-        Tokens: `${countText(turn.inputTokens)} in, ${countText(turn.outputTokens)} out${turn.usageEstimated ? " (estimated)" : ""}`,
-        "Model calls": turn.modelCalls,
-        "Tools left out": turn.toolsLeftOut.length === 0 ? undefined : leftOutText(turn),
-        Request: turn.requestId === null ? null : <CopyableId id={turn.requestId} />,
-      }}
-    />
+    <Section title="Details">
+      <Facts
+        facts={{
+          Agent: (
+            <>
+              <Link href={`/agents/${turn.agentId}`}>{agentName(turn.agentId)}</Link>, version {turn.agentVersion}
+            </>
+          ),
+          User: <UserLink userId={turn.userId} />,
+          Kind: turn.kind,
+          Accepted: <When at={acceptedAt} />,
+          Started: after(startedAt),
+          "First text": after(firstTextAt),
+          Ran: startedAt === null ? null : durationText(ranOf(turn, Date.now())),
+          Waited: turn.waitedMs === 0 ? undefined : `${durationText(turn.waitedMs)} for people`,
+          "Most of it": finishedAt === null ? undefined : mostText(turn),
+          Tokens: `${countText(turn.inputTokens)} in, ${countText(turn.outputTokens)} out${turn.usageEstimated ? " (estimated)" : ""}`,
+          "Of which": partsText(turn),
+          Cost: costText(turn),
+          "Model calls": turn.modelCalls,
+          Attempts: turn.attempts,
+          "Tools left out": turn.toolsLeftOut.length === 0 ? undefined : leftOutText(turn),
+          Turn: <CopyableId id={turn.id} />,
+          Request: turn.requestId === null ? null : <CopyableId id={turn.requestId} />,
+        }}
+      />
+    </Section>
   );
+}
+
+/** Tokens of a special kind; undefined where there are none. */
+function partsText(turn: TurnDetails): string | undefined {
+  const parts = [
+    [turn.cachedInputTokens, "read from the cache"],
+    [turn.cacheWriteTokens, "written to it"],
+    [turn.reasoningTokens, "of thoughts"],
+  ] as const;
+  const said = parts.filter(([count]) => count > 0).map(([count, words]) => `${countText(count)} ${words}`);
+  return said.length === 0 ? undefined : said.join(", ");
 }
 
 /** Tools that a vendor was not offered, and why. */
@@ -104,12 +139,6 @@ function leftOutText({ toolsLeftOut }: TurnDetails): string {
 function mostText(turn: TurnDetails): string | null {
   const part = longestPart(stepSpans(turn));
   return part && `${part.label}, ${durationText(part.milliseconds)}`;
-}
-
-function Steps({ turn }: { readonly turn: TurnDetails }) {
-  if (turn.steps.length === 0)
-    return <Empty>{turn.startedAt === null ? "No worker has begun it yet." : "No model was called yet."}</Empty>;
-  return <Waterfall caption="Steps and their tool calls" spans={stepSpans(turn)} />;
 }
 
 /** Cancelling goes by the session: its turn that has not ended, which is this one or one before it. */
