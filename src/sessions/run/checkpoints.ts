@@ -16,8 +16,8 @@ interface CheckpointedClaim {
 
 /**
  * The checkpoints of a claim: one is written after each step that another model call follows,
- * once readers have all of that step (docs/workers.md, "Going on"). A turn of one step
- * costs none.
+ * once all of that step was sent to its readers, and the next call waits until they have it
+ * (docs/workers.md, "Going on"). A turn of one step costs none.
  */
 export class ClaimCheckpoints {
   readonly #claim: CheckpointedClaim;
@@ -36,11 +36,12 @@ export class ClaimCheckpoints {
   /** Writes a completed step, and stops the claim where its worker drains. Throws when Postgres is away for too long. */
   async afterStep(chunks: readonly UIMessageChunk[]): Promise<void> {
     const { running, writer, gate, usage, steps } = this.#claim;
-    await writer.flush();
+    await writer.sent();
     if (running.stop.signal.aborted) return;
     const { firstTextAt, toolsLeftOut } = steps;
     const record = { steps: steps.steps, firstTextAt, toolsLeftOut };
-    await usage.writeStep(this.#done, { chunks, events: writer.written, record });
+    const written = usage.writeStep(this.#done, { chunks, events: writer.written, record });
+    await Promise.all([writer.flush(), written]);
     this.#done += 1;
     gate.nextStep();
     if (running.isHandedOver() && !running.stop.signal.aborted) running.stop.abort("drained");

@@ -170,9 +170,7 @@ async function runToEnding(ctx: Ctx, running: RunningTurn, told: ToldClaim): Pro
       onCallFailed: (failed) => steps.callFailed(failed),
       meter: limitedMeter(steps.metered(usage), turn, usage),
       beforeTool: async (toolCallId) => {
-        await writer.flush();
-        await usage.write();
-        if (!(await gate.note(running.isSurelyOurs(), writer.written))) stop.abort("fenced");
+        await noteBeforeTool(running, told);
         steps.beginTool(toolCallId);
       },
       afterStep: (completed) => checkpoints.afterStep(completed),
@@ -190,6 +188,21 @@ async function runToEnding(ctx: Ctx, running: RunningTurn, told: ToldClaim): Pro
     },
   );
   return conclude(ctx, running, told, { prepared, result, usage: await usage.close() });
+}
+
+/**
+ * Resolves when readers have the call of a tool and Postgres knows that tools may run: a tool runs only after both, which
+ * are waited for together. The call is sent first, so that only a host or a Redis that vanishes in between leaves the note
+ * without it, and then a turn counts as one whose tools may have run.
+ */
+async function noteBeforeTool({ stop, isSurelyOurs }: RunningTurn, { writer, gate, usage }: ToldClaim): Promise<void> {
+  await writer.sent();
+  const events = writer.written;
+  const note = async () => {
+    await usage.write();
+    if (!(await gate.note(isSurelyOurs(), events))) stop.abort("fenced");
+  };
+  await Promise.all([writer.flush(), note()]);
 }
 
 /**
