@@ -1,7 +1,8 @@
 import { retry } from "../kernel/async/retry.ts";
-import { isTransient, isUnavailable } from "../kernel/database/failure.ts";
+import { isCertificateRefused, isTransient, isUnavailable } from "../kernel/database/failure.ts";
 import { missingMigrations, OldNumberingError } from "../kernel/database/migrate.ts";
 import { openOneConnection } from "../kernel/database/one-connection.ts";
+import { noTlsCode } from "../kernel/database/secured.ts";
 import { databaseWaitMs } from "../kernel/limits.ts";
 import { OperatorError, reasonOf } from "./operator-error.ts";
 import { refuseTransactionPooler } from "./pooler.ts";
@@ -85,16 +86,20 @@ type DatabaseVariable = "DATABASE_URL" | "DATABASE_POOL_URL";
 export function explained(error: unknown, name: DatabaseVariable = "DATABASE_URL"): unknown {
   if (error instanceof OldNumberingError) return new OperatorError(error.message);
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  const way = wayOut(code, isUnavailable(error));
+  const way = isCertificateRefused(error) ? certificateWayOut : wayOut(code, isUnavailable(error));
   if (way === null) return error;
   return new OperatorError(`Cannot use the database that ${name} names: ${reasonOf(error)}. ${way}`);
 }
+
+const certificateWayOut =
+  "Name the certificate of its authority in NODE_EXTRA_CA_CERTS (DENO_CERT on Deno), or take sslmode=require, which asks for none.";
 
 /** Returns what the operator can do about an error; null when they can do nothing. SQLSTATE class 28 is a refused login, 3D000 a database that does not exist. */
 function wayOut(code: string, unavailable: boolean): string | null {
   if (code.startsWith("28")) return "Check the user and the password in it.";
   if (code === "53300")
     return "It has no connection left for this process: raise max_connections, or lower HTTP_CONNECTIONS and WORKER_CONNECTIONS.";
+  if (code === noTlsCode) return "Switch TLS on there, or leave sslmode out.";
   if (code.startsWith("3D")) return "Create it (`createdb`), or name another one.";
   return unavailable ? "Check its host and port, and that Postgres runs there." : null;
 }

@@ -3,6 +3,7 @@ import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createConnection } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Certificate } from "./certificate.ts";
 import { eventually } from "./harness.ts";
 import { freePort } from "./redis.ts";
 
@@ -23,8 +24,13 @@ const program = ["pgbouncer", "/usr/sbin/pgbouncer"].find((name) => spawnSync(na
 /** Whether a real PgBouncer can be started on this machine. */
 export const pgbouncerInstalled = program !== undefined;
 
-/** Starts a PgBouncer with so many server connections. */
-export async function startPgbouncer(databaseUrl: string, mode: PoolMode, servers: number): Promise<PgBouncer> {
+/** Starts a PgBouncer with so many server connections. With a certificate it takes clients with TLS only. */
+export async function startPgbouncer(
+  databaseUrl: string,
+  mode: PoolMode,
+  servers: number,
+  certificate?: Certificate,
+): Promise<PgBouncer> {
   if (program === undefined) throw new Error("pgbouncer is not installed");
   const target = new URL(databaseUrl);
   const folder = await mkdtemp(join(tmpdir(), "parley-pgbouncer-"));
@@ -44,6 +50,7 @@ export async function startPgbouncer(databaseUrl: string, mode: PoolMode, server
     `default_pool_size = ${servers}`,
     "max_client_conn = 2000",
     "server_login_retry = 1",
+    ...(certificate === undefined ? [] : tlsOnly(certificate)),
   ];
   await writeFile(file, `${settings.join("\n")}\n`);
   const asRoot = process.getuid?.() === 0 ? ["-u", "nobody"] : [];
@@ -71,6 +78,10 @@ export async function startPgbouncer(databaseUrl: string, mode: PoolMode, server
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+function tlsOnly({ certFile, keyFile }: Certificate): string[] {
+  return ["client_tls_sslmode = require", `client_tls_cert_file = ${certFile}`, `client_tls_key_file = ${keyFile}`];
 }
 
 function accepts(port: number): Promise<boolean> {

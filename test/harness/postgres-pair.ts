@@ -3,6 +3,7 @@ import { appendFileSync, chownSync, existsSync, mkdtempSync, rmSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import postgres from "postgres";
+import { makeCertificate } from "./certificate.ts";
 import { eventually } from "./eventually.ts";
 import { freePort } from "./redis.ts";
 
@@ -60,17 +61,9 @@ export async function startPostgresPair({
   run("initdb", ["-D", main, "-U", "parley", "--auth=trust", "-E", "UTF8", "--no-sync"]);
   appendFileSync(join(main, "pg_hba.conf"), "host all all 0.0.0.0/0 trust\n");
   const [mainPort, secondPort] = [await freePort(), await freePort()];
-  const keyFile = join(folder, "server.key");
-  execFileSync(
-    "openssl",
-    [
-      ...["req", "-new", "-x509", "-days", "2", "-nodes", "-subj", "/CN=localhost"],
-      ...["-keyout", keyFile, "-out", join(folder, "server.crt")],
-    ],
-    { stdio: "ignore" },
-  );
+  const { certFile, keyFile } = makeCertificate(folder);
   if (account.uid !== undefined) chownSync(keyFile, account.uid, account.gid);
-  const withTls = ["ssl=on", `ssl_key_file=${keyFile}`, `ssl_cert_file=${join(folder, "server.crt")}`];
+  const withTls = ["ssl=on", `ssl_key_file=${keyFile}`, `ssl_cert_file=${certFile}`];
   const common = [
     ...withTls,
     `listen_addresses=127.0.0.1,${address}`,

@@ -41,6 +41,11 @@ export function isReadOnly(error: unknown): boolean {
   return codeOf(error) === readOnlyState;
 }
 
+/** Returns whether a server's certificate is refused. */
+export function isCertificateRefused(error: unknown): boolean {
+  return /CERT|SIGNATURE|ALTNAME/.test(codeOf(error));
+}
+
 /** Returns whether a database error is temporary, so that a retry within seconds may succeed. */
 export function isTransient(error: unknown): boolean {
   const code = codeOf(error);
@@ -54,7 +59,11 @@ export function isTransient(error: unknown): boolean {
 export function isUnavailable(error: unknown): boolean {
   const code = codeOf(error);
   return (
-    error instanceof DeadlineError || unavailableStates.has(code) || connectionCodes.has(code) || code.startsWith("08")
+    error instanceof DeadlineError ||
+    unavailableStates.has(code) ||
+    connectionCodes.has(code) ||
+    code.startsWith("08") ||
+    isCertificateRefused(error)
   );
 }
 

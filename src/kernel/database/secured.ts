@@ -6,6 +6,9 @@ import type { Tls } from "./address.ts";
 /** Asks the server for TLS: the length of the message and its number. */
 const request = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 
+/** The code of the error that tells of a server without TLS. */
+export const noTlsCode = "NO_TLS";
+
 /**
  * Returns the socket with TLS on it, as the driver (3.4.9) would make it by itself, which it cannot do where
  * the session begins with statements of ours. Rejects when the server has none, or another certificate.
@@ -21,7 +24,7 @@ export async function secured(socket: Socket, host: string, tls: Exclude<Tls, fa
   if (answer.toString() !== "S") {
     if (tls.isOptional) return socket;
     socket.destroy();
-    throw new Error("The server has no TLS.");
+    throw Object.assign(new Error("The server has no TLS."), { code: noTlsCode });
   }
   const options = { socket, rejectUnauthorized: tls.verifies, ...(isIP(host) ? {} : { servername: host }) };
   const secure = await new Promise<TLSSocket>((resolve, reject) => {
