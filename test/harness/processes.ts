@@ -107,7 +107,8 @@ async function makeClient({ url, sql, modelUrl }: { url: string; sql: Sql; model
   return clientAt(url, { tenantId, token, agentId: await makeAgent({ model: { url: modelUrl } }, { parley }) });
 }
 
-function clientAt(url: string, who: Pick<Client, "tenantId" | "token" | "agentId">): Client {
+/** What a tenant of an installation does at one of its HTTP processes. */
+export function clientAt(url: string, who: Pick<Client, "tenantId" | "token" | "agentId">): Client {
   const request: Client["request"] = (method, path, body, headers = {}) =>
     fetch(`${url}${path}`, {
       method,
