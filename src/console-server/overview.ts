@@ -32,6 +32,7 @@ interface Part extends TurnSums {
 /** How often turns of the range failed with an error. */
 interface Cause {
   readonly code: string;
+  readonly message: string;
   readonly count: number;
 }
 
@@ -57,6 +58,7 @@ export interface TurnOverview {
 
 /** Causes of failures that are told apart. */
 const causesMax = 8;
+const causeCharactersMax = 200;
 
 const noTurns: TurnSums = {
   ...{ accepted: 0, succeeded: 0, failed: 0, canceled: 0 },
@@ -89,9 +91,9 @@ export async function readOverview(
       select accepted_at < ${from} as is_before, ${sums}
       from turns where tenant_id = ${tenantId} and accepted_at >= ${earlier} ${ofAgents} group by 1`,
     sql<Cause[]>`
-      select error ->> 'code' as code, count(*)::int as count from turns
+      select error ->> 'code' as code, left(coalesce(error ->> 'message', ''), ${causeCharactersMax}) as message, count(*)::int as count from turns
       where tenant_id = ${tenantId} and status = 'failed' and error ->> 'code' is not null and accepted_at >= ${from} ${ofAgents}
-      group by 1 order by 2 desc, 1 limit ${causesMax}`,
+      group by 1, 2 order by 3 desc, 1, 2 limit ${causesMax}`,
     sql<TurnOverview["now"][]>`
       select count(*) filter (where status in ('enqueued', 'queued'))::int as queued,
         count(*) filter (where status = 'running')::int as running,

@@ -44,6 +44,7 @@ export const tenantScreens: readonly ScreenGroup[] = [
     screens: [
       { name: "Sessions", path: "/sessions", keys: "gs", load: () => import("./sessions/screen.tsx") },
       { name: "Turns", path: "/turns", keys: "gt", load: () => import("./turns/screen.tsx") },
+      { name: "Users", path: "/users", keys: "gi", load: () => import("./users/screen.tsx") },
       { name: "Usage", path: "/usage", keys: "gu", load: () => import("./usage/screen.tsx") },
       { name: "Audit", path: "/audit", keys: "gh", needs: "editor", load: () => import("./audit/screen.tsx") },
     ],
@@ -53,6 +54,7 @@ export const tenantScreens: readonly ScreenGroup[] = [
     screens: [
       { name: "Agents", path: "/agents", keys: "ge", load: () => import("./agents/screen.tsx") },
       { name: "Tasks", path: "/tasks", keys: "gk", load: () => import("./tasks/screen.tsx") },
+      { name: "Prompts", path: "/prompts", keys: "gr", load: () => import("./prompts/screen.tsx") },
       { name: "Skills", path: "/skills", keys: "gl", load: () => import("./skills/screen.tsx") },
       { name: "Memory", path: "/memory", keys: "gm", load: () => import("./memory/screen.tsx") },
       { name: "Workspaces", path: "/workspaces", keys: "gf", load: () => import("./workspaces/screen.tsx") },
@@ -65,6 +67,7 @@ export const tenantScreens: readonly ScreenGroup[] = [
       { name: "Connections", path: "/connections", keys: "gn", load: () => import("./connections/screen.tsx") },
       { name: "Webhooks", path: "/webhooks", keys: "gw", load: () => import("./webhooks/screen.tsx") },
       { name: "Providers", path: "/providers", keys: "gv", load: () => import("./providers/screen.tsx") },
+      { name: "Budgets", path: "/budgets", keys: "gd", needs: "admin", load: () => import("./budgets/screen.tsx") },
       { name: "Billing", path: "/billing", keys: "gb", needs: "admin", load: () => import("./billing/screen.tsx") },
       { name: "Members", path: "/members", keys: "gj", needs: "admin", load: () => import("./members/screen.tsx") },
       { name: "Keys", path: "/keys", keys: "gy", needs: "admin", load: () => import("./keys/screen.tsx") },

@@ -53,6 +53,14 @@ describe.skipIf(!hasBrowser)("every screen, at every width, with names that mean
     const [hook] = (await t.parley.webhooks.list()).data;
     const [provider] = (await t.parley.providers.list()).providers;
     const [workspace] = (await t.parley.workspaces.list()).data;
+    const budget = await t.parley.budgets.create({
+      name: "Budget",
+      userId: "eve",
+      period: "day",
+      limit: { usd: "1.5" },
+    });
+    await t.parley.prompts.create({ name: "Greeting", template: `Greet {{name}}. ${hostile}` });
+    const [failed] = (await t.parley.turns.list({ agentId, status: "failed" })).data;
     const person = await signedIn();
     const paths = [
       ...[
@@ -67,11 +75,25 @@ describe.skipIf(!hasBrowser)("every screen, at every width, with names that mean
         "/tasks",
         "/tasks/new",
       ],
-      ...["/skills", "/chat", "/connections", "/webhooks", "/providers", "/billing", "/keys", "/nothing"],
+      ...[
+        "/skills",
+        "/chat",
+        "/connections",
+        "/webhooks",
+        "/providers",
+        "/billing",
+        "/users",
+        "/prompts",
+        "/budgets",
+        "/budgets/prices",
+        "/keys",
+        "/nothing",
+      ],
       ...[`/playground?agent=${agentId}&session=${session?.id}`, `/playground?agent=${agentId}&compare=1`],
       ...[`/sessions/${agentId}/${session?.id}`, `/turns/${turn?.id}`, `/agents/${agentId}`],
       ...[`/tasks/${task.task.id}`, `/skills/${agentId}/${skill?.id}`, `/memory?agentId=${agentId}`],
       ...[`/webhooks/${hook?.id}`, `/providers/${provider?.id}`, "/workspaces", `/workspaces/${workspace?.id}`],
+      ...[`/budgets/${budget.id}`, `/users?id=${encodeURIComponent(hostile)}`, `/turns/${failed?.id}`],
     ];
     const found: string[] = [];
     for (const path of paths) found.push(...(await wrongsOf(person, path)));

@@ -170,8 +170,8 @@ describe.skipIf(!hasBrowser)("the screens of usage and audit", () => {
     await say('text="Hello"', "=cmd()");
     const person = await signedIn("/usage");
     const figures = person.page.getByRole("figure");
-    await eventually(async () => (await figures.count()) === 4);
-    for (const caption of ["Tokens in by day", "Tokens out by day", "Turns by day", "Tokens by agent"])
+    await eventually(async () => (await figures.count()) === 5);
+    for (const caption of ["Cost by day", "Tokens in by day", "Tokens out by day", "Turns by day", "Tokens by agent"])
       await figures.locator("figcaption", { hasText: caption }).waitFor();
     for (const figure of await figures.all()) expect(await figure.locator("table").count()).toBe(1);
     await person.page.getByRole("table", { name: "Usage by agent" }).getByText(hostile).waitFor();
@@ -183,7 +183,7 @@ describe.skipIf(!hasBrowser)("the screens of usage and audit", () => {
     const [download] = await Promise.all([person.page.waitForEvent("download"), person.press("Download CSV")]);
     expect(download.suggestedFilename()).toMatch(/^usage-by-user-\d{4}-\d\d-\d\d-\d{4}-\d\d-\d\d\.csv$/);
     const lines = (await readFile(await download.path(), "utf8")).split("\r\n");
-    expect(lines[0]).toBe("user,input_tokens,output_tokens,turns,duration_ms");
+    expect(lines[0]).toBe("user,input_tokens,output_tokens,turns,duration_ms,cost_usd,cost_is_complete");
     expect(lines.some((line) => line.startsWith("'=cmd(),"))).toBe(true);
     await person.page.getByLabel("User").fill("nobody");
     await person.sees("Nothing was used in these days.");

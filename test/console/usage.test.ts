@@ -30,19 +30,28 @@ describe("a report on usage", () => {
 
   test("has the largest row first, and names agents", () => {
     const buckets = [bucket({ agentId: "ag_1" }), bucket({ agentId: "ag_2", inputTokens: 9 })];
-    const rows = rowsOf({ buckets, totals }, "agent", (id) => (id === "ag_1" ? "One" : id));
+    const rows = rowsOf(
+      { buckets, totals },
+      { by: "agent", measure: "tokens", agentName: (id) => (id === "ag_1" ? "One" : id) },
+    );
     expect(rows.map(({ label }) => label)).toEqual(["ag_2", "One"]);
-    const users = rowsOf({ buckets: [bucket({ userId: "" })], totals }, "user", String);
-    expect(users[0]?.label).toBe("without a user");
+    const users = rowsOf(
+      { buckets: [bucket({ userId: "" })], totals },
+      { by: "user", measure: "tokens", agentName: String },
+    );
+    expect(users[0]).toMatchObject({ label: "without a user", place: null });
+    const dear = [bucket({ userId: "a/b", costUsd: "0.5" }), bucket({ userId: "c", costUsd: "2", inputTokens: 0 })];
+    const byCost = rowsOf({ buckets: dear, totals }, { by: "user", measure: "cost", agentName: String });
+    expect(byCost.map(({ place }) => place)).toEqual(["/users?id=c", "/users?id=a%2Fb"]);
   });
 
   test("as CSV quotes what would break a line, and disarms formulas", () => {
-    const rows = ['a "b", c', "=1+1", "plain"].map((label) => ({ key: label, label, ...totals }));
+    const rows = ['a "b", c', "=1+1", "plain"].map((label) => ({ key: label, label, place: null, ...totals }));
     expect(csvOf("user", rows).split("\r\n")).toEqual([
-      "user,input_tokens,output_tokens,turns,duration_ms",
-      '"a ""b"", c",0,0,1,10',
-      "'=1+1,0,0,1,10",
-      "plain,0,0,1,10",
+      "user,input_tokens,output_tokens,turns,duration_ms,cost_usd,cost_is_complete",
+      '"a ""b"", c",0,0,1,10,,false',
+      "'=1+1,0,0,1,10,,false",
+      "plain,0,0,1,10,,false",
       "",
     ]);
   });

@@ -65,7 +65,7 @@ describe("the overview", () => {
     expect(body.now).toEqual({ queued: 1, running: 0, waiting: 0, waitingSince: null });
     expect(body.whole).toMatchObject({ accepted: 7, failed: 1, firstTextMsP95: 700 });
     expect(body.before).toMatchObject({ accepted: 1, succeeded: 1, firstTextMsP50: null });
-    expect(body.causes).toEqual([{ code: "provider_error", count: 1 }]);
+    expect(body.causes).toEqual([{ code: "provider_error", message: "No.", count: 1 }]);
     const day = (await mine.call("GET", "/overview?range=day")).body;
     expect([day.parts.length, day.whole.accepted, day.before.accepted]).toEqual([48, 9, 0]);
     expect((await mine.call("GET", "/overview?range=year")).status).toBe(400);

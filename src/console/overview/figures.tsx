@@ -118,11 +118,15 @@ function Causes({ causes, since }: { readonly causes: Overview["causes"]; readon
   const most = Math.max(...causes.map(({ count }) => count));
   return (
     <Section title="Failures by cause">
-      <ol className="bars">
-        {causes.map(({ code, count }) => (
-          <li key={code}>
-            <Link href={`/turns?status=failed&error=${encodeURIComponent(code)}&since=${since}`} className="clipped">
-              {code}
+      <ol className="bars long">
+        {causes.map(({ code, message, count }) => (
+          <li key={`${code} ${message}`}>
+            <Link
+              href={`/turns?status=failed&error=${encodeURIComponent(code)}&since=${since}`}
+              className="clipped"
+              title={code}
+            >
+              {message || code}
             </Link>
             <i className="bad" style={{ inlineSize: `${(100 * count) / most}%` }} aria-hidden="true" />
             <span className="numeric">{countText(count)}</span>

@@ -5,7 +5,7 @@ export interface Overview {
   readonly parts: readonly OverviewPart[];
   readonly whole: TurnSums;
   readonly before: TurnSums;
-  readonly causes: readonly { readonly code: string; readonly count: number }[];
+  readonly causes: readonly { readonly code: string; readonly message: string; readonly count: number }[];
   readonly now: {
     readonly queued: number;
     readonly running: number;

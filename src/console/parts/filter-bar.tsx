@@ -1,9 +1,13 @@
-import { type ReactNode, useEffect, useId, useState } from "react";
+import { type ReactNode, useEffect, useId, useRef, useState } from "react";
+import { useShortcuts } from "./shortcuts.ts";
 
 /** The filters above a list. */
 export function FilterBar({ children }: { readonly children: ReactNode }) {
+  const place = useRef<HTMLElement>(null);
+  const focus = () => place.current?.querySelector<HTMLElement>("input[type=search], input, select")?.focus();
+  useShortcuts([{ keys: "/", does: "Go to the filters", act: focus }]);
   return (
-    <search className="filter-bar">
+    <search className="filter-bar" ref={place}>
       <form onSubmit={(event) => event.preventDefault()}>{children}</form>
     </search>
   );
@@ -15,14 +19,20 @@ interface FilterProps {
   onChange(value: string): void;
 }
 
-/** A filter with few values; each is its own label, or `[value, label]`. The first choice is "Any". */
-export function SelectFilter(props: FilterProps & { options: readonly (string | readonly [string, string])[] }) {
+type SelectFilterProps = FilterProps & {
+  readonly options: readonly (string | readonly [string, string])[];
+  /** What the first choice is called, which is no filter. */
+  readonly any?: string;
+};
+
+/** A filter with few values; each is its own label, or `[value, label]`. */
+export function SelectFilter(props: SelectFilterProps) {
   const id = useId();
   return (
     <div className="field">
       <label htmlFor={id}>{props.label}</label>
       <select id={id} value={props.value ?? ""} onChange={(event) => props.onChange(event.target.value)}>
-        <option value="">Any</option>
+        <option value="">{props.any ?? "Any"}</option>
         {props.options.map((option) => {
           const [value, label] = typeof option === "string" ? [option, option] : option;
           return (

@@ -2,6 +2,7 @@ import { ParleyError } from "parley/client";
 import { type FormEvent, type ReactNode, useState } from "react";
 import { errorText } from "../api/queries.ts";
 import { useMay } from "../api/role.ts";
+import type { ConsoleRole } from "../api/session.ts";
 import { Button } from "./button.tsx";
 import { fieldFaults } from "./field-faults.ts";
 
@@ -74,13 +75,15 @@ interface ApiFormProps<Values extends object> {
   /** Further buttons beside it. */
   readonly beside?: ReactNode;
   readonly disabled?: boolean;
+  /** The least role that is offered the button; an editor where it is left out. */
+  readonly needs?: ConsoleRole;
   readonly children: ReactNode;
 }
 
 /** The fields of a form, what is wrong with them, and the button that sends them, for who may. */
 export function ApiForm<Values extends object>(props: ApiFormProps<Values>) {
-  const { form, action, beside, disabled = false, children } = props;
-  const mayAct = useMay("editor");
+  const { form, action, beside, disabled = false, needs = "editor", children } = props;
+  const mayAct = useMay(needs);
   function onSubmit(event: FormEvent): void {
     event.preventDefault();
     if (!form.busy) void form.submit();

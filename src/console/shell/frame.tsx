@@ -10,6 +10,7 @@ import { operatorScreens, type Screen, type ScreenGroup, tenantScreens } from ".
 import { ErrorBoundary } from "./error-boundary.tsx";
 import { Keys } from "./keys.tsx";
 import { Navigation } from "./navigation.tsx";
+import { Palette } from "./palette.tsx";
 import { ScreenPlace } from "./screen-place.tsx";
 
 /** Screens that are there for somebody, by their groups. */
@@ -83,6 +84,7 @@ export function Frame({ session }: { readonly session: ConsoleSession }) {
         </ErrorBoundary>
       </main>
       <Keys screens={screens} />
+      <Palette screens={screens} />
     </div>
   );
 }

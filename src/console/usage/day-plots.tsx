@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { parley } from "../api/client.ts";
 import { countText } from "../parts/moment.ts";
+import { costText, dollarText } from "../parts/money.ts";
 import { Plot } from "../parts/plot.tsx";
 import { Await } from "../parts/states.tsx";
 import { everyDay } from "./usage-rows.ts";
@@ -22,11 +23,19 @@ export function DayPlots({ about }: DayPlotsProps) {
   return (
     <Await query={usage}>
       {({ buckets, totals }) => {
-        const of = (name: "inputTokens" | "outputTokens" | "requestCount") =>
-          days.map((day) => buckets.find((bucket) => bucket.day === day)?.[name] ?? 0);
+        const of = (name: "inputTokens" | "outputTokens" | "requestCount" | "costUsd") =>
+          days.map((day) => Number(buckets.find((bucket) => bucket.day === day)?.[name] ?? 0));
         const shared = { at: days.map((day) => `${day}T00:00:00Z`), formatAt: dayOf, kind: "bars" as const };
         return (
           <div className="plots">
+            <Plot
+              {...shared}
+              kind="lines"
+              caption="Cost by day"
+              figure={costText(totals)}
+              format={(value) => dollarText(String(value))}
+              series={[{ name: "US dollars", values: of("costUsd"), color: "--plot-4" }]}
+            />
             <Plot
               {...shared}
               caption="Tokens in by day"

@@ -1,21 +1,36 @@
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "wouter";
 import { useAgentName } from "../api/agents.ts";
 import { parley } from "../api/client.ts";
 import { useFilters } from "../api/filters.ts";
+import { useMay } from "../api/role.ts";
 import { AgentPicker } from "../parts/agent-picker.tsx";
 import { Button } from "../parts/button.tsx";
 import { type Column, DataTable } from "../parts/data-table.tsx";
-import { FilterBar, TextFilter } from "../parts/filter-bar.tsx";
+import { FilterBar, SelectFilter, TextFilter } from "../parts/filter-bar.tsx";
 import { countText, durationText } from "../parts/moment.ts";
+import { costText } from "../parts/money.ts";
+import { monthChoices } from "../parts/months.ts";
 import { PageFrame, Section } from "../parts/page.tsx";
 import { Await, Empty } from "../parts/states.tsx";
 import { BarFigure } from "./bar-figure.tsx";
 import { DayPlots } from "./day-plots.tsx";
-import { csvOf, daysOf, rowsOf, type UsageChoice, type UsageRow, usageChoices } from "./usage-rows.ts";
+import {
+  csvOf,
+  daysOf,
+  type Measure,
+  measures,
+  rowsOf,
+  type UsageChoice,
+  type UsageRow,
+  usageChoices,
+} from "./usage-rows.ts";
 
 /** What was used: by day as plots, and by agent, model or user. */
 export default function UsageScreen() {
-  const [filters, setFilters] = useFilters("from", "to", "agentId", "userId", "by");
+  const [filters, setFilters] = useFilters("from", "to", "agentId", "userId", "by", "measure");
+  const measure = measures.find((one) => one === filters.measure) ?? "tokens";
+  const months = monthChoices(new Date());
   const by = usageChoices.find((choice) => choice === filters.by) ?? "agent";
   const days = daysOf(filters.from, filters.to, Date.now());
   const about = {
@@ -24,30 +39,60 @@ export default function UsageScreen() {
     ...(filters.userId && { userId: filters.userId }),
   };
   const agentName = useAgentName();
+  const mayPrice = useMay("admin");
   return (
     <PageFrame title="Usage">
       <FilterBar>
+        <SelectFilter
+          label="Month"
+          value={months.find(({ from, to }) => from === days.from && to === days.to)?.name}
+          any="Last 31 days"
+          options={months.map(({ name, label }) => [name, label] as const)}
+          onChange={(name) => {
+            const { from = "", to = "" } = months.find((month) => month.name === name) ?? {};
+            setFilters({ from, to });
+          }}
+        />
         <TextFilter label="From" type="date" value={days.from} onChange={(from) => setFilters({ from })} />
         <TextFilter label="To" type="date" value={days.to} onChange={(to) => setFilters({ to })} />
         <AgentPicker value={filters.agentId} onChange={(chosen) => setFilters({ agentId: chosen })} optional />
         <TextFilter label="User" value={filters.userId} onChange={(userId) => setFilters({ userId })} />
       </FilterBar>
       <DayPlots about={about} />
+      <p className="hint">
+        A turn counts when it has ended: those that wait for a person are in the overview alone. A call costs what its
+        model cost at that moment
+        {mayPrice ? (
+          <>
+            , by <Link href="/budgets/prices">your own prices</Link> where there are some
+          </>
+        ) : (
+          ""
+        )}
+        .
+      </p>
       <Section
-        title="By"
+        title="Breakdown"
         actionsNeed="reader"
-        actions={usageChoices.map((choice) => (
-          <Button
-            key={choice}
-            tone={choice === by ? "primary" : "plain"}
-            aria-pressed={choice === by}
-            onClick={() => setFilters({ by: choice })}
-          >
-            {choice}
-          </Button>
-        ))}
+        actions={
+          <>
+            {measures.map((one) => (
+              <Button key={one} aria-pressed={one === measure} onClick={() => setFilters({ measure: one })}>
+                {one}
+              </Button>
+            ))}
+            <span aria-hidden="true" className="faint">
+              by
+            </span>
+            {usageChoices.map((choice) => (
+              <Button key={choice} aria-pressed={choice === by} onClick={() => setFilters({ by: choice })}>
+                {choice}
+              </Button>
+            ))}
+          </>
+        }
       >
-        <Grouped by={by} about={about} agentName={agentName} />
+        <Grouped by={by} measure={measure} about={about} agentName={agentName} />
       </Section>
     </PageFrame>
   );
@@ -55,11 +100,12 @@ export default function UsageScreen() {
 
 interface GroupedProps {
   readonly by: UsageChoice;
+  readonly measure: Measure;
   readonly about: { readonly from: string; readonly to: string; readonly agentId?: string; readonly userId?: string };
   agentName(id: string): string;
 }
 
-function Grouped({ by, about, agentName }: GroupedProps) {
+function Grouped({ by, measure, about, agentName }: GroupedProps) {
   const usage = useQuery({
     queryKey: ["usage", by, about],
     queryFn: ({ signal }) => parley.usage.get({ ...about, groupBy: by }, { signal }),
@@ -67,7 +113,7 @@ function Grouped({ by, about, agentName }: GroupedProps) {
   return (
     <Await query={usage}>
       {(report) => {
-        const rows = rowsOf(report, by, agentName);
+        const rows = rowsOf(report, { by, measure, agentName });
         if (rows.length === 0) return <Empty>Nothing was used in these days.</Empty>;
         const table = (
           <DataTable caption={`Usage by ${by}`} columns={columnsOf(by)} rows={rows} rowKey={({ key }) => key} />
@@ -78,7 +124,7 @@ function Grouped({ by, about, agentName }: GroupedProps) {
             {by === "day" ? (
               table
             ) : (
-              <BarFigure caption={`Tokens by ${by}`} rows={rows}>
+              <BarFigure caption={`${measure === "cost" ? "Cost" : "Tokens"} by ${by}`} rows={rows} measure={measure}>
                 {table}
               </BarFigure>
             )}
@@ -96,9 +142,13 @@ function Grouped({ by, about, agentName }: GroupedProps) {
 
 function columnsOf(by: UsageChoice): readonly Column<UsageRow>[] {
   return [
-    { name: by.charAt(0).toUpperCase() + by.slice(1), cell: ({ label }) => label },
+    {
+      name: by.charAt(0).toUpperCase() + by.slice(1),
+      cell: ({ label, place }) => (place === null ? label : <Link href={place}>{label}</Link>),
+    },
     { name: "Tokens in", cell: ({ inputTokens }) => countText(inputTokens), numeric: true },
     { name: "Tokens out", cell: ({ outputTokens }) => countText(outputTokens), numeric: true },
+    { name: "Cost", cell: (row) => costText(row), numeric: true },
     { name: "Turns", cell: ({ requestCount }) => countText(requestCount), numeric: true },
     { name: "Time", cell: ({ durationMs }) => durationText(durationMs), numeric: true, wideOnly: true },
   ];

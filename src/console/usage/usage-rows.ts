@@ -1,4 +1,5 @@
 import type { Usage, UsageBucket } from "parley/client";
+import { userPath } from "../parts/user-path.ts";
 
 /** What usage is added up by. */
 export const usageChoices = ["day", "agent", "model", "user"] as const;
@@ -16,6 +17,19 @@ export interface UsageRow {
   readonly outputTokens: number;
   readonly requestCount: number;
   readonly durationMs: number;
+  readonly costUsd: string | null;
+  readonly costIsComplete: boolean;
+  /** The page of what it is about; null where it has none. */
+  readonly place: string | null;
+}
+
+/** What the largest rows are the largest of. */
+export const measures = ["tokens", "cost"] as const;
+export type Measure = (typeof measures)[number];
+
+/** The amount of a row that it is compared by. */
+export function amountOf(row: Pick<UsageRow, "inputTokens" | "outputTokens" | "costUsd">, measure: Measure): number {
+  return measure === "cost" ? Number(row.costUsd ?? 0) : row.inputTokens + row.outputTokens;
 }
 
 /** Returns the first and the last day (UTC) of a report: those given, else the last 31 days. */
@@ -36,45 +50,54 @@ function dayText(at: number): string {
   return new Date(at).toISOString().slice(0, 10);
 }
 
-/** Returns a report's buckets as rows, the largest first; `agentName` says what an agent is called. */
-export function rowsOf({ buckets }: Usage, by: UsageChoice, agentName: (id: string) => string): UsageRow[] {
+/** What rows are called, and compared by. */
+interface RowsAbout {
+  readonly by: UsageChoice;
+  readonly measure: Measure;
+  agentName(id: string): string;
+}
+
+/** Returns a report's buckets as rows, the largest first, or the newest day. */
+export function rowsOf({ buckets }: Usage, { by, measure, agentName }: RowsAbout): UsageRow[] {
   return buckets
     .map((bucket) => {
-      const { key, label } = subjectOf(bucket, by, agentName);
-      const { inputTokens, outputTokens, requestCount, durationMs } = bucket;
-      return { key, label, inputTokens, outputTokens, requestCount, durationMs };
+      const { inputTokens, outputTokens, requestCount, durationMs, costUsd, costIsComplete } = bucket;
+      const sums = { inputTokens, outputTokens, requestCount, durationMs, costUsd, costIsComplete };
+      return { ...subjectOf(bucket, by, agentName), ...sums };
     })
-    .toSorted((one, other) => (by === "day" ? (one.key < other.key ? 1 : -1) : allTokens(other) - allTokens(one)));
+    .toSorted((one, other) =>
+      by === "day" ? (one.key < other.key ? 1 : -1) : amountOf(other, measure) - amountOf(one, measure),
+    );
 }
 
 function subjectOf(
   { day, agentId, userId, model, provider }: UsageBucket,
   by: UsageChoice,
   agentName: (id: string) => string,
-): { key: string; label: string } {
+): { key: string; label: string; place: string | null } {
   switch (by) {
     case "day":
-      return { key: day ?? "", label: day ?? "–" };
+      return { key: day ?? "", label: day ?? "–", place: null };
     case "agent":
-      return { key: agentId ?? "", label: agentId === null ? "–" : agentName(agentId) };
+      return {
+        key: agentId ?? "",
+        label: agentId === null ? "–" : agentName(agentId),
+        place: agentId && `/agents/${agentId}`,
+      };
     case "user":
-      return { key: userId ?? "", label: userId || "without a user" };
+      return { key: userId ?? "", label: userId || "without a user", place: userId ? userPath(userId) : null };
     case "model":
-      return { key: `${provider} ${model}`, label: model ?? "–" };
+      return { key: `${provider} ${model}`, label: model ?? "–", place: provider && `/providers/${provider}` };
   }
-}
-
-/** All tokens of a row. */
-export function allTokens({ inputTokens, outputTokens }: Pick<UsageRow, "inputTokens" | "outputTokens">): number {
-  return inputTokens + outputTokens;
 }
 
 /** Returns rows as CSV (RFC 4180) with a heading. A text that a spreadsheet would read as a formula gets a quote in front. */
 export function csvOf(by: UsageChoice, rows: readonly UsageRow[]): string {
-  const heading = [by, "input_tokens", "output_tokens", "turns", "duration_ms"];
-  const lines = rows.map(({ label, inputTokens, outputTokens, requestCount, durationMs }) => [
-    csvText(label),
-    ...[inputTokens, outputTokens, requestCount, durationMs].map(String),
+  const heading = [by, "input_tokens", "output_tokens", "turns", "duration_ms", "cost_usd", "cost_is_complete"];
+  const lines = rows.map((row) => [
+    csvText(row.label),
+    ...[row.inputTokens, row.outputTokens, row.requestCount, row.durationMs].map(String),
+    ...[row.costUsd ?? "", String(row.costIsComplete)],
   ]);
   return [heading, ...lines].map((line) => `${line.join(",")}\r\n`).join("");
 }

@@ -13,6 +13,7 @@ export const webhookEventChoices = [
   ["budget.warned", "A budget is nearly used up."],
   ["budget.reached", "A budget is used up."],
   ["audit.recorded", "Somebody changed something."],
+  ["audit.recorded", "Somebody changed something."],
 ] as const satisfies readonly (readonly [WebhookEventName, string])[];
 
 /** What a person edits of a webhook. Fields have the API's names, so that its errors find them. */

@@ -1,0 +1,104 @@
+import { useQuery } from "@tanstack/react-query";
+import type { UsageBucket } from "parley/client";
+import { useState } from "react";
+import { useLocation } from "wouter";
+import { parley } from "../api/client.ts";
+import { useFilters } from "../api/filters.ts";
+import { AgentPicker } from "../parts/agent-picker.tsx";
+import { Button } from "../parts/button.tsx";
+import { type Column, DataTable } from "../parts/data-table.tsx";
+import { FilterBar, SelectFilter } from "../parts/filter-bar.tsx";
+import { countText } from "../parts/moment.ts";
+import { costText } from "../parts/money.ts";
+import { type MonthChoice, monthChoices } from "../parts/months.ts";
+import { PageFrame } from "../parts/page.tsx";
+import { Await, Empty } from "../parts/states.tsx";
+import { UserLink } from "../parts/user-link.tsx";
+import { userPath } from "../parts/user-path.ts";
+
+/** Users that are shown: those that used most. */
+const shownMax = 200;
+
+const columns: readonly Column<UsageBucket>[] = [
+  { name: "User", cell: ({ userId }) => <UserLink userId={userId ?? ""} /> },
+  { name: "Turns", cell: ({ requestCount }) => countText(requestCount), numeric: true },
+  { name: "Tokens in", cell: ({ inputTokens }) => countText(inputTokens), numeric: true, wideOnly: true },
+  { name: "Tokens out", cell: ({ outputTokens }) => countText(outputTokens), numeric: true, wideOnly: true },
+  { name: "Cost", cell: (bucket) => costText(bucket), numeric: true },
+];
+
+/** The end users of a month, the one with the most tokens first. */
+export function UserList() {
+  const [filters, setFilters] = useFilters("month", "agentId");
+  const months = monthChoices(new Date());
+  const month = months.find(({ name }) => name === filters.month) ?? (months[0] as MonthChoice);
+  const query = {
+    ...{ from: month.from, to: month.to, groupBy: "user" as const, limit: shownMax },
+    ...(filters.agentId !== undefined && { agentId: filters.agentId }),
+  };
+  const usage = useQuery({
+    queryKey: ["usage", "user", query],
+    queryFn: ({ signal }) => parley.usage.get(query, { signal }),
+  });
+  return (
+    <PageFrame title="Users">
+      <FilterBar>
+        <OpenUser />
+        <SelectFilter
+          label="Month"
+          value={filters.month}
+          any="This month"
+          options={months.slice(1).map(({ name, label }) => [name, label] as const)}
+          onChange={(chosen) => setFilters({ month: chosen })}
+        />
+        <AgentPicker value={filters.agentId} onChange={(chosen) => setFilters({ agentId: chosen })} optional />
+      </FilterBar>
+      <Await query={usage}>
+        {({ buckets }) => {
+          const rows = buckets.filter(({ userId }) => userId).toSorted((one, other) => tokensOf(other) - tokensOf(one));
+          return rows.length === 0 ? (
+            <Empty>
+              No turn of a user in this time. A turn belongs to the one that its request names as <code>userId</code>.
+            </Empty>
+          ) : (
+            <DataTable
+              caption="Users, the most tokens first"
+              columns={columns}
+              rows={rows}
+              rowKey={(row) => row.userId ?? ""}
+            />
+          );
+        }}
+      </Await>
+    </PageFrame>
+  );
+}
+
+function tokensOf({ inputTokens, outputTokens }: UsageBucket): number {
+  return inputTokens + outputTokens;
+}
+
+/** Opens the page of a user whose id is known. */
+function OpenUser() {
+  const [, navigate] = useLocation();
+  const [id, setId] = useState("");
+  const open = () => id.trim() !== "" && navigate(userPath(id.trim()));
+  return (
+    <>
+      <div className="field">
+        <label htmlFor="open-user">Open user</label>
+        <input
+          id="open-user"
+          type="search"
+          placeholder="Id"
+          value={id}
+          onChange={(event) => setId(event.target.value)}
+          onKeyDown={(event) => event.key === "Enter" && open()}
+        />
+      </div>
+      <Button disabled={id.trim() === ""} onClick={open}>
+        Open
+      </Button>
+    </>
+  );
+}
