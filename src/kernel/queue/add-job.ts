@@ -1,6 +1,6 @@
 import type postgres from "postgres";
 import { type AnySql, json } from "../database/client.ts";
-import { type JobPayloads, jobKey, jobKeyPrefix, jobKind, type KeyedJobName } from "./catalogue.ts";
+import { type ClockJobName, type JobPayloads, jobKey, jobKeyPrefix, jobKind, type KeyedJobName } from "./catalogue.ts";
 
 interface AddJobOptions {
   /** Left out: now. */
@@ -24,6 +24,12 @@ export async function addJob<N extends KeyedJobName>(
   await sql`select /* job.add */ graphile_worker.add_job(
     ${name}, ${json(sql, payload)}, run_at => ${runAt ?? null}::timestamptz,
     max_attempts => ${attempts}, job_key => ${`${jobKey(name, id)}${keySuffix}`})`;
+}
+
+/** Adds a job now that else comes by the clock, in the place of one that waits. */
+export async function addClockJob(sql: AnySql, name: ClockJobName): Promise<void> {
+  await sql`select /* job.add */ graphile_worker.add_job(
+    ${name}, ${json(sql, {})}, max_attempts => ${jobKind(name).attempts}, job_key => ${name})`;
 }
 
 /** Removes the job of this key, if it waits. */

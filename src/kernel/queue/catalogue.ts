@@ -107,6 +107,9 @@ export type JobPayloads = { readonly [N in JobName]: { readonly [F in (typeof ki
 /** The kinds of job of which several wait, each with a key of its own. */
 export type KeyedJobName = { [N in JobName]: (typeof kinds)[N]["key"] extends null ? never : N }[JobName];
 
+/** Kinds that come by the clock. */
+export type ClockJobName = Exclude<JobName, KeyedJobName>;
+
 /** The names of all kinds of job. */
 export const jobNames = Object.keys(kinds) as JobName[];
 
