@@ -174,14 +174,18 @@ where c.id = $1;
 -- log.end_of_many
 
 -- when: the ends of several
--- parameters: $1 integer, $2 integer, $3 text[]
+-- parameters: $1 text[], $2 bigint, $3 bigint, $4 integer, $5 integer
 -- plan: the statement: turns by turns_pkey, messages by messages_id
-select /* log.end_of_many */ t.id as turn_id, (t.answer is not null or coalesce(m.bytes > $1, false)) as is_large,
-t.error, t.response_format is not null and t.status = 'succeeded' as has_output, case when not (t.answer is not null or coalesce(m.bytes > $2, false)) then m.content end as message,
-case when t.continuation_id is null or (t.status = 'canceled' and t.answer is null and m.content is null)
-then t.status else 'succeeded' end as status
-from turns t
-left join messages m on m.session_id = t.session_id and m.id = t.assistant_message_id and m.role = 'assistant' where t.id = any($3);
+select /* log.end_of_many */ asked.turn_id, ends.*
+from (
+  select turn_id from (select turn_id from unnest($1::text[]) as a (turn_id) limit $2) a
+  limit $3
+) asked
+cross join lateral (select (t.answer is not null or coalesce(m.bytes > $4, false)) as is_large, t.error, t.response_format is not null and t.status = 'succeeded' as has_output, case when not (t.answer is not null or coalesce(m.bytes > $5, false)) then m.content end as message,
+  case when t.continuation_id is null or (t.status = 'canceled' and t.answer is null and m.content is null)
+  then t.status else 'succeeded' end as status
+  from turns t
+  left join messages m on m.session_id = t.session_id and m.id = t.assistant_message_id and m.role = 'assistant' where t.id = asked.turn_id) ends;
 
 
 -- log.of_turn
@@ -1177,12 +1181,12 @@ with /* turn.ask */ asked as materialized (
 ), spent as (
   update tenants t set usage_credit = usage_credit - owed.tokens from owed where t.id = owed.id
 ), webhook_told as (
-  insert into webhook_deliveries (id, webhook_id, tenant_id, type, ids, event_status, occurred_at)
+  insert into webhook_deliveries (id, webhook_id, tenant_id, type, ids, event_status, event, occurred_at)
   select coalesce('whd_' || left(md5(w.id || told.type || told.key), 24), $2::text || right(replace(gen_random_uuid()::text, '-', ''), 15)),
-  w.id, told.tenant_id, told.type, told.ids, told.status, told.at
+  w.id, told.tenant_id, told.type, told.ids, told.status, told.event, told.at
   from ( select 'approval.requested'::text as type, e.tenant_id as tenant_id, json_build_object( 'approvalId', a.id , 'toolCallId', a.tool_call_id , 'turnId', e.id , 'agentId', e.agent_id , 'sessionId', e.session_id , 'continuationId', e.continuation_id) as ids, 'pending' as status,
-    e.agent_id::text as agent_id, null::text as key, now() as at from "approval" a cross join ended e union all select 'tool_call.requested'::text as type, e.tenant_id as tenant_id, json_build_object( 'toolCallId', a.tool_call_id , 'turnId', e.id , 'agentId', e.agent_id , 'sessionId', e.session_id , 'continuationId', e.continuation_id) as ids, 'pending' as status,
-    e.agent_id::text as agent_id, null::text as key, now() as at from "called" a cross join ended e) told join webhooks w on w.tenant_id = told.tenant_id and w.enabled and told.type = any(w.events)
+    null::json as event, e.agent_id::text as agent_id, null::text as key, now() as at from "approval" a cross join ended e union all select 'tool_call.requested'::text as type, e.tenant_id as tenant_id, json_build_object( 'toolCallId', a.tool_call_id , 'turnId', e.id , 'agentId', e.agent_id , 'sessionId', e.session_id , 'continuationId', e.continuation_id) as ids, 'pending' as status,
+    null::json as event, e.agent_id::text as agent_id, null::text as key, now() as at from "called" a cross join ended e) told join webhooks w on w.tenant_id = told.tenant_id and w.enabled and told.type = any(w.events)
   and (w.agent_ids is null or told.agent_id = any(w.agent_ids))
   on conflict (id) do nothing
   returning webhook_id, tenant_id

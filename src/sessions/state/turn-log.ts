@@ -73,16 +73,25 @@ interface EndOfOne extends EndOfTurn {
   readonly isLarge: boolean;
 }
 
-/** Returns the same of several turns, messages of at most `bytesMax` only. Turns that do not exist are left out. */
+/**
+ * Returns the same of several turns, messages of at most `bytesMax` only. Turns that do not exist are left out. Each is found by
+ * its key: two limits that let nothing out make Postgres plan for one turn (as in `endPlain`), so that no plan which reads
+ * all messages, made while there were few, is kept while they grow.
+ */
 export async function endsOfTurns(
   sql: AnySql,
   turnIds: readonly string[],
   bytesMax: number,
 ): Promise<readonly EndOfOne[]> {
   const isLarge = sql`(t.answer is not null or coalesce(m.bytes > ${bytesMax}, false))`;
+  const ends = endFields(sql, sql`case when not ${isLarge} then m.content end`);
   return sql<EndOfOne[]>`
-    select /* log.end_of_many */ t.id as turn_id, ${isLarge} as is_large,
-      ${endFields(sql, sql`case when not ${isLarge} then m.content end`)} where t.id = any(${turnIds as string[]})`;
+    select /* log.end_of_many */ asked.turn_id, ends.*
+    from (
+      select turn_id from (select turn_id from unnest(${turnIds as string[]}::text[]) as a (turn_id) limit ${turnIds.length}) a
+      limit ${turnIds.length}
+    ) asked
+    cross join lateral (select ${isLarge} as is_large, ${ends} where t.id = asked.turn_id) ends`;
 }
 
 function endFields(sql: AnySql, message: postgres.Fragment): postgres.Fragment {
