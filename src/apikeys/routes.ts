@@ -53,6 +53,7 @@ export function apiKeyRoutes(ctx: Ctx) {
         id: "apiKeys.delete",
         role: "admin",
         audit: "api_key.delete",
+        endsAccess: true,
         summary: "Delete an API key",
         params: pathIds({ id: Id("apiKey") }),
         success: 204,

@@ -1,5 +1,6 @@
 import { createApiKey, deleteApiKey, listApiKeys } from "../apikeys/store.ts";
 import { recordOperator } from "../installation/operator-audit.ts";
+import { lockAccess } from "../kernel/auth/standing.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
@@ -25,6 +26,7 @@ export function readKey(values: Values): Command {
 
 function makeKey(sql: AnySql, tenantId: IdOf<"tenant">, name: string, replaced: string | null) {
   return tx(sql, async (inner) => {
+    if (replaced !== null) await lockAccess(inner, tenantId);
     if (!(await isActiveTenant(inner, tenantId))) throw noTenant(tenantId);
     if (replaced !== null) {
       await deleteApiKey(inner, tenantId, replaced);

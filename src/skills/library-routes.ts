@@ -42,7 +42,7 @@ export function libraryRoutes(ctx: Ctx) {
           const { tenantId, request } = input;
           const upload = await readLibraryUpload(request, LibraryCreateFields);
           const attribution = { userId: upload.userId, metadata: upload.metadata ?? {} };
-          return respondOnce(ctx, input, 201, upload.meaning, (inner) =>
+          return respondOnce(ctx, input, { success: 201, role: "editor" }, upload.meaning, (inner) =>
             createLibrarySkill(inner, tenantId, upload, attribution),
           );
         },

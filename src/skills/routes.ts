@@ -113,7 +113,9 @@ function folderRoutes(ctx: Ctx) {
           await getAgent(ctx.sql, tenantId, params.agentId);
           const { folder, meaning } = await readSkillUpload(request);
           const skill = await readSkill(folder);
-          return respondOnce(ctx, input, 201, meaning, (inner) => createSkill(inner, tenantId, params.agentId, skill));
+          return respondOnce(ctx, input, { success: 201, role: "editor" }, meaning, (inner) =>
+            createSkill(inner, tenantId, params.agentId, skill),
+          );
         },
       }),
     )

@@ -2,6 +2,7 @@ import { createManagedAgent } from "../agents/managed.ts";
 import { createApiKey } from "../apikeys/store.ts";
 import { countStored } from "../kernel/admission/stored-bytes.ts";
 import type { AccessRole } from "../kernel/auth/roles.ts";
+import { lockAccess } from "../kernel/auth/standing.ts";
 import type { AnySql, Tx } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import type { Form } from "../kernel/errors.ts";
@@ -151,6 +152,7 @@ export function changeTenant(sql: AnySql, tenantId: string, change: TenantChange
     ...(change.form !== undefined && { form: change.form }),
   };
   return tx(sql, async (inner) => {
+    if (change.groups !== undefined) await lockAccess(inner, tenantId);
     const [before] = await inner<TenantChange[]>`
       select ${inner(["id", ...Object.keys(columns)])} from tenants where id = ${tenantId} and deleted_at is null for no key update`;
     if (before === undefined) return null;

@@ -1,5 +1,6 @@
 import { type AuditAction, recordAudit } from "../audit/record.ts";
 import type { Principal } from "../auth/authenticator.ts";
+import { requireStanding, type StandingRule } from "../auth/standing.ts";
 import type { Tx } from "../database/client.ts";
 import { isId } from "../ids.ts";
 import { Reply } from "./reply.ts";
@@ -27,6 +28,8 @@ export interface AuditNote {
 /** The request whose event is written. */
 interface AuditedRequest {
   readonly rule: AuditRule | undefined;
+  /** What the sender has to be allowed still, when the change is made. */
+  readonly standing: StandingRule;
   readonly principal: Principal;
   readonly requestId: string;
   /** The last id of the path; undefined where it has none. */
@@ -43,8 +46,14 @@ export class AuditTrail {
     this.#request = request;
   }
 
-  /** Writes the event; `result` is what the operation responds with. Does nothing for an operation that leaves none. */
+  /** Does what `record` does in a transaction that no `Commit` began. Throws as `requireStanding`, which comes last here: it has no removal wait for long. */
   async write(inner: Tx, note: AuditNote = {}, result?: unknown): Promise<void> {
+    await requireStanding(inner, this.#request.principal, this.#request.standing);
+    await this.record(inner, note, result);
+  }
+
+  /** Writes the event; `result` is what the operation responds with. Does nothing for an operation that leaves none. */
+  async record(inner: Tx, note: AuditNote = {}, result?: unknown): Promise<void> {
     const { rule, principal, requestId, named, params, body } = this.#request;
     if (rule === undefined) throw new Error("An operation that writes says what it leaves in the audit events.");
     if (typeof rule === "object" || note.isWritten === true) return;

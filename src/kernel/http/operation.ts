@@ -4,7 +4,8 @@ import { requireRoom } from "../admission/stored-bytes.ts";
 import type { Principal } from "../auth/authenticator.ts";
 import { requestGate } from "../auth/gates.ts";
 import type { Proof } from "../auth/proof.ts";
-import { type RoleRule, requireRole } from "../auth/roles.ts";
+import { requireRole } from "../auth/roles.ts";
+import { requireStanding, type StandingRule } from "../auth/standing.ts";
 import type { Ctx } from "../context.ts";
 import type { Sql, Tx } from "../database/client.ts";
 import { readFrom } from "../database/replica.ts";
@@ -47,7 +48,7 @@ export interface Input<P extends TObject, Q extends TObject, B extends TSchema, 
 }
 
 /**
- * Runs the one transaction of an operation that writes, and stores in it its audit event,
+ * Runs the one transaction of an operation that writes, for who still may (`standing.ts`), and stores in it its audit event,
  * which the work may complete, and its response when the request has an Idempotency-Key: a crash leaves both or neither. The handler returns
  * what this returns. The work gets only the database: the transaction is repeated after a
  * passing error, and holds a connection.
@@ -74,7 +75,7 @@ export type OperationId = `${string}.${string}`;
 
 /** One operation of the interface: what it takes, its response, what can go wrong, and the function that does it. */
 export interface Operation<P extends TObject, Q extends TObject, B extends TSchema, A extends TSchema = B>
-  extends RoleRule {
+  extends StandingRule {
   readonly id: OperationId;
   /** One line for the OpenAPI document. */
   readonly summary: string;
@@ -211,7 +212,15 @@ export function operation<
     const requestId = requestIdOf(request);
     const lastId = Object.keys(spec.params?.properties ?? {}).at(-1);
     const named = lastId === undefined ? undefined : (checkedParams as Record<string, string>)[lastId];
-    const audit = new AuditTrail({ rule: spec.audit, principal, requestId, named, params: asked.params, body });
+    const audit = new AuditTrail({
+      rule: spec.audit,
+      standing: spec,
+      principal,
+      requestId,
+      named,
+      params: asked.params,
+      body,
+    });
     const handle: Handle = (attempt) =>
       pointingIn(form, spec.change, async () => {
         if (spec.stores === "body") await requireRoom(ctx.sql, principal.tenant, sizeOf(principal, request, body));
@@ -224,7 +233,7 @@ export function operation<
       request.method === "POST" && spec.idempotency !== "own"
         ? readIdempotencyKey(request, principal.tenant.id, form, body)
         : null;
-    return respondUnder(ctx, key, audit, spec, form, handle);
+    return respondUnder(ctx, { key, principal, audit, rules: spec, form }, handle);
   }
 
   async function narrowedFor(
@@ -253,21 +262,28 @@ function sizeOf({ tenant }: Principal, { headers }: Request, body: unknown): num
 /** A handler whose input lacks only what the Idempotency-Key decides. */
 type Handle = (attempt: { readonly commit: Commit; readonly reservation: Reservation | null }) => Promise<unknown>;
 
+/** What a response is made under. */
+interface Attempted {
+  readonly key: IdempotencyKey | null;
+  readonly principal: Principal;
+  readonly audit: AuditTrail;
+  readonly rules: ResponseRules;
+  readonly form: Form;
+}
+
 /** Returns the response of a handler, or the one stored under the request's Idempotency-Key. */
 async function respondUnder(
   ctx: Ctx,
-  key: IdempotencyKey | null,
-  audit: AuditTrail,
-  rules: ResponseRules,
-  form: Form,
+  { key, principal, audit, rules, form }: Attempted,
   handle: Handle,
 ): Promise<Response> {
   const attempt = (reservation: Reservation | null) => {
     const commit: Commit = (work) =>
       tx(ctx.sql, async (inner) => {
+        await requireStanding(inner, principal, rules);
         const note: AuditNote = {};
         const result = await work(inner, note);
-        await audit.write(inner, note, result);
+        await audit.record(inner, note, result);
         const response = toKept(result, rules, form);
         await reservation?.keep(inner, response);
         return new Committed(response);
@@ -283,7 +299,7 @@ async function respondUnder(
   return fromKept(kept);
 }
 
-type RespondedInput = Pick<Input<TObject, TObject, TObject>, "request" | "tenantId" | "form" | "audit">;
+type RespondedInput = Pick<Input<TObject, TObject, TObject>, "request" | "principal" | "tenantId" | "form" | "audit">;
 
 /**
  * Returns the one response for the request's Idempotency-Key, for an operation that reads its
@@ -292,16 +308,16 @@ type RespondedInput = Pick<Input<TObject, TObject, TObject>, "request" | "tenant
  */
 export function respondOnce(
   ctx: Ctx,
-  { request, tenantId, form, audit }: RespondedInput,
-  success: ResponseRules["success"],
+  { request, principal, tenantId, form, audit }: RespondedInput,
+  rules: ResponseRules,
   meaning: unknown,
   work: Parameters<Commit>[0],
 ): Promise<Response> {
   const key = readIdempotencyKey(request, tenantId, form, meaning);
-  return respondUnder(ctx, key, audit, { success }, form, ({ commit }) => commit(work));
+  return respondUnder(ctx, { key, principal, audit, rules, form }, ({ commit }) => commit(work));
 }
 
-type ResponseRules = { readonly success: number; readonly change?: FormChange };
+type ResponseRules = StandingRule & { readonly success: number; readonly change?: FormChange };
 
 function toKept(result: unknown, spec: ResponseRules, form: Form): KeptResponse {
   if (result instanceof Response) throw new Error("A response that is committed is a value or a Reply.");
