@@ -1,6 +1,7 @@
 import { Elysia } from "elysia";
 import { tooMany } from "../kernel/admission/too-many.ts";
 import { SharedSlots } from "../kernel/async/shared-slots.ts";
+import { clientTokenRole } from "../kernel/auth/authenticator.ts";
 import type { Ctx } from "../kernel/context.ts";
 import { invalidAll } from "../kernel/errors.ts";
 import { operation, pathIds } from "../kernel/http/operation.ts";
@@ -22,7 +23,7 @@ export function clientTokenRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "clientTokens.create",
-        role: "runner",
+        role: clientTokenRole,
         audit: "client_token.create",
         summary: "Create a token for a page of one end user",
         description:

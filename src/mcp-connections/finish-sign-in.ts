@@ -1,5 +1,6 @@
 import { recordAudit } from "../kernel/audit/record.ts";
 import type { AuditActor } from "../kernel/auth/actor.ts";
+import { holdStanding } from "../kernel/auth/standing.ts";
 import type { Ctx } from "../kernel/context.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { fixedAuthorization } from "./auth/authorization.ts";
@@ -17,7 +18,7 @@ import {
 import type { AuthorizationServer } from "./auth/discovery.ts";
 import { grantForCode } from "./auth/grants.ts";
 import { htmlPage } from "./auth/page.ts";
-import { connectionOf, failedPage } from "./auth/sign-in.ts";
+import { connectionOf, failedPage, signInRole } from "./auth/sign-in.ts";
 import { consumeFlow } from "./auth/sign-in-store.ts";
 import { probeServer } from "./call/probe.ts";
 import { signInTimeoutMs } from "./limits.ts";
@@ -87,6 +88,7 @@ async function recordTokens(
   };
   const { tenantId, id: resourceId } = row;
   const recorded = await tx(ctx.sql, async (inner) => {
+    if (!(await holdStanding(inner, tenantId, actor, signInRole))) return false;
     if (!(await recordSignIn(inner, row, made, failure))) return false;
     const event = { tenantId, actor, resourceId, requestId: null, changes: ["status"] };
     await recordAudit(inner, { ...event, action: "mcp_connection.sign_in" });

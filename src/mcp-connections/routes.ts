@@ -5,7 +5,7 @@ import type { ErrorCause } from "../kernel/errors.ts";
 import { operation, pathIds } from "../kernel/http/operation.ts";
 import { Id } from "../kernel/ids.ts";
 import { clientDocument } from "./auth/client-document.ts";
-import { createSignInLink, showSignIn, startSignIn } from "./auth/sign-in.ts";
+import { createSignInLink, showSignIn, signInRole, startSignIn } from "./auth/sign-in.ts";
 import { finishSignIn } from "./finish-sign-in.ts";
 import { reconnectMcpConnection, revokeDeleted, testMcpConnection, validateNewMcpConnection } from "./manage.ts";
 import {
@@ -183,7 +183,7 @@ function serverRoutes(ctx: Ctx) {
       "/connect",
       operation(ctx, {
         id: "mcpConnections.createSignInLink",
-        role: "editor",
+        role: signInRole,
         audit: "mcp_connection.connect",
         summary: "Get a link to sign in to an MCP connection's server",
         params,

@@ -1,6 +1,6 @@
 import type postgres from "postgres";
 import type { AuditActor } from "../kernel/auth/actor.ts";
-import { type MemberRoles, memberRoleColumns, roleOfMember } from "../kernel/auth/member.ts";
+import { type MemberRoles, memberMay, memberRoleColumns, roleOfMember } from "../kernel/auth/member.ts";
 import { type AccessRole, higherRole } from "../kernel/auth/roles.ts";
 import type { AnySql, Tx } from "../kernel/database/client.ts";
 import { olderThan, placeInTime, type TimePlace } from "../kernel/database/keyset.ts";
@@ -139,10 +139,7 @@ async function requireOtherAdmin(
   const isAdmin = roleOfMember(member) === "admin" && !keptRoles.includes("admin");
   if (actor.type !== "member" || !isAdmin) return;
   const others = await inner`
-    select 1 from members m where m.tenant_id = ${tenantId} and m.id <> ${member.id} and (
-      (m.role = 'admin' and (m.invited_until is null or m.invited_until > now()))
-      or exists (select 1 from tenant_groups g where g.tenant_id = m.tenant_id and g.role = 'admin' and g.name = any(m.groups)))
-    limit 1`;
+    select 1 from members m where m.tenant_id = ${tenantId} and m.id <> ${member.id} and ${memberMay(inner, "admin")} limit 1`;
   if (others.length === 0) throw new ApiError("last_admin");
 }
 

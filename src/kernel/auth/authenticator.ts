@@ -10,7 +10,7 @@ import { type AuditActor, systemActor } from "./actor.ts";
 import { bearerOf, clientTokenPrefix, keyPrefix } from "./bearer.ts";
 import type { ClientAbility, ClientScope } from "./client-scope.ts";
 import { type DashboardJwtConfig, jwtVerifier } from "./dashboard-jwt.ts";
-import { type MemberOwnerRow, readMember, roleOfMember } from "./member.ts";
+import { type MemberOwnerRow, memberMay, readMember, roleOfMember } from "./member.ts";
 import type { Proof } from "./proof.ts";
 import { type RecalledKey, RecalledKeys } from "./recalled-keys.ts";
 import { type AccessRole, isRole, type Permission, roleDefault } from "./roles.ts";
@@ -83,6 +83,8 @@ export interface Authenticator {
   knowsOrigin(origin: string, agentId: IdOf<"agent"> | null): Promise<boolean>;
 }
 
+/** Who may make client tokens. */
+export const clientTokenRole: AccessRole = "runner";
 /** Characters of a token behind its prefix. */
 export const tokenBodyLength = 40;
 
@@ -225,7 +227,7 @@ function ofKey(key: string, { tenant, keyId, role, agentIds, writeBefore }: Reca
 
 /**
  * Client tokens are looked up together too: so a flood of invented ones costs a statement for a hundred, and new ones
- * wait for little. One is valid as long as its agent, and the key or member that made it, exist.
+ * wait for little. One is valid as long as its agent and the key that made it exist, or the member who made it may make one.
  */
 function clientTokensOf(sql: AnySql): ClientTokens {
   const find = async (digests: readonly string[]) => {
@@ -238,7 +240,7 @@ function clientTokensOf(sql: AnySql): ClientTokens {
         and c.expires_at > now() and t.deleted_at is null
         and exists (select 1 from agents a where a.id = c.agent_id)
         and (c.key_id is null or exists (select 1 from api_keys k where k.id = c.key_id))
-        and (c.member_id is null or exists (select 1 from members m where m.id = c.member_id))`;
+        and (c.member_id is null or exists (select 1 from members m where m.id = c.member_id and ${memberMay(sql, clientTokenRole)}))`;
     const byDigest = new Map(rows.map((row) => [row.digest, row]));
     return digests.map((asked) => byDigest.get(asked));
   };

@@ -1,7 +1,7 @@
 import type postgres from "postgres";
 import type { AnySql } from "../database/client.ts";
 import type { IdOf } from "../ids.ts";
-import { type AccessRole, higherRole } from "./roles.ts";
+import { type AccessRole, higherRole, roles } from "./roles.ts";
 import type { TenantRow } from "./tenant.ts";
 
 /** What decides about a member: the role that an admin gave, and those that groups have. */
@@ -15,6 +15,13 @@ export interface MemberRoles {
 export function memberRoleColumns(sql: AnySql): postgres.Fragment {
   return sql`case when m.invited_until is null or m.invited_until > now() then m.role end as role,
     array(select g.role from tenant_groups g where g.tenant_id = m.tenant_id and g.name = any(m.groups)) as group_roles`;
+}
+
+/** Returns the condition that the member `m` may do now what needs a role. */
+export function memberMay(sql: AnySql, needs: AccessRole): postgres.Fragment {
+  const enough = roles.slice(roles.indexOf(needs)) as string[];
+  return sql`((m.role = any(${enough}::text[]) and (m.invited_until is null or m.invited_until > now()))
+    or exists (select 1 from tenant_groups g where g.tenant_id = m.tenant_id and g.name = any(m.groups) and g.role = any(${enough}::text[])))`;
 }
 
 /** Returns what a member may do, by the highest of the roles; null: nothing. */

@@ -1,8 +1,9 @@
-import type { Tx } from "../database/client.ts";
+import type { AnySql, Tx } from "../database/client.ts";
 import { inOneTrip } from "../database/transaction.ts";
 import { ApiError } from "../errors.ts";
+import type { AuditActor } from "./actor.ts";
 import type { Principal } from "./authenticator.ts";
-import { type MemberRoles, memberRoleColumns, roleOfMember } from "./member.ts";
+import { type MemberRoles, memberMay, memberRoleColumns, roleOfMember } from "./member.ts";
 import { type AccessRole, type RoleRule, requireRole } from "./roles.ts";
 
 /**
@@ -30,6 +31,24 @@ export async function requireStanding(inner: Tx, principal: Principal, rule: Sta
   const [, role] = await inOneTrip([locked, roleNow(inner, principal)]);
   if (role === null) throw new ApiError("unauthorized");
   requireRole({ role, agentIds: principal.agentIds }, rule);
+}
+
+/** Returns whether who began something may still do what needs a role, where that was a member. */
+export async function mayStill(sql: AnySql, { type, id }: AuditActor, needs: AccessRole): Promise<boolean> {
+  if (type !== "member") return true;
+  const found = await sql`select 1 from members m where m.id = ${id} and ${memberMay(sql, needs)}`;
+  return found.length > 0;
+}
+
+/** The same for a transaction, until it ends; it has to come first in it. */
+export async function holdStanding(
+  inner: Tx,
+  tenantId: string,
+  actor: AuditActor,
+  needs: AccessRole,
+): Promise<boolean> {
+  const [, may] = await inOneTrip([shareAccess(inner, tenantId), mayStill(inner, actor, needs)]);
+  return may;
 }
 
 /** Waits for all who write with an access to a tenant, and keeps others waiting, until the transaction ends; it has to come first in it. */

@@ -1,6 +1,8 @@
 import { randomBytes } from "node:crypto";
 import type { AuditActor } from "../../kernel/auth/actor.ts";
 import type { Principal } from "../../kernel/auth/authenticator.ts";
+import type { AccessRole } from "../../kernel/auth/roles.ts";
+import { mayStill } from "../../kernel/auth/standing.ts";
 import type { Ctx } from "../../kernel/context.ts";
 import type { Tx } from "../../kernel/database/client.ts";
 import { ApiError } from "../../kernel/errors.ts";
@@ -20,6 +22,8 @@ import { asLibraryHasIt, informationOf, registerClient } from "./grants.ts";
 import { htmlPage, redirect } from "./page.ts";
 import { claimLink, findLink, type SignIn, type SignInFlow, storeFlow, storeLink } from "./sign-in-store.ts";
 
+/** Who may ask for a link, and may still when the sign-in is finished. */
+export const signInRole: AccessRole = "editor";
 /** Random bytes of a link's token and of a flow's `state`. */
 const secretBytes = 32;
 
@@ -133,11 +137,12 @@ function checkCanSignIn({ metadata }: AuthorizationServer): void {
     throw fault("code_challenge_methods_supported", "does not have `S256`");
 }
 
-/** Returns the connection of a sign-in; null when its credentials were changed since. */
+/** Returns the connection of a sign-in; null when its credentials were changed since, or the member who asked for it may not any more. */
 export async function connectionOf(
   ctx: Ctx,
-  { tenantId, connectionId, credentialVersion }: SignIn & { tenantId: string },
+  { tenantId, connectionId, credentialVersion, startedBy }: SignIn & { tenantId: string },
 ) {
+  if (!(await mayStill(ctx.sql, startedBy, signInRole))) return null;
   const row = await findMcpConnection(ctx.sql, tenantId, connectionId);
   return row?.credentialVersion === credentialVersion ? row : null;
 }
