@@ -42,6 +42,27 @@ describe("a member", () => {
     ]);
   });
 
+  test("is invited anew by a change, of the same role too: for seven days from then on, with an audit event", async () => {
+    const { body: eva } = await invite("eva@example.org", "runner");
+    await h.sql`
+      update members set invited_until = now() - interval '1 day', updated_at = created_at where id = ${eva.id}`;
+    const over = (await t.call("GET", `/v1/members/${eva.id}`)).body;
+    expect([over.role, Date.parse(over.invitedUntil) < Date.now()]).toEqual(["runner", true]);
+    for (const role of ["runner", "editor"]) {
+      const { status, body } = await t.call("PATCH", `/v1/members/${eva.id}`, { body: { role } });
+      expect([status, body.role]).toEqual([200, role]);
+      const days = (Date.parse(body.invitedUntil) - Date.parse(body.updatedAt)) / 86_400_000;
+      expect(days).toBeCloseTo(7, 3);
+    }
+    const events = (await t.call("GET", `/v1/audit-events?resourceId=${eva.id}&action=member.update`)).body.data;
+    expect(events.map(({ changes }: { changes: string[] }) => changes)).toEqual([["role"], []]);
+    await h.sql`update members set signed_in_at = now(), invited_until = null where id = ${eva.id}`;
+    const known = await t.call("PATCH", `/v1/members/${eva.id}`, { body: { role: "editor" } });
+    expect(known.body.invitedUntil).toBeNull();
+    const after = (await t.call("GET", `/v1/audit-events?resourceId=${eva.id}&action=member.update`)).body.data;
+    expect(after).toHaveLength(2);
+  });
+
   test("409 member_exists: an address in another case; another tenant may have it", async () => {
     await invite("Carla@example.org");
     expect(statusAndCode(await invite("cARLA@EXAMPLE.ORG"))).toEqual([409, "member_exists"]);
