@@ -41,6 +41,7 @@ function connectionRoutes(ctx: Ctx) {
       operation(ctx, {
         id: "merchantConnection.create",
         role: "admin",
+        allAgents: true,
         audit: "merchant_connection.create",
         summary: "Connect a billing provider, in the place of the current connection",
         body: MerchantConnectionCreate,
@@ -60,6 +61,7 @@ function connectionRoutes(ctx: Ctx) {
       operation(ctx, {
         id: "merchantConnection.update",
         role: "admin",
+        allAgents: true,
         audit: "merchant_connection.update",
         summary: "Change the merchant connection's credential, status or guard",
         body: MerchantConnectionUpdate,
@@ -82,6 +84,7 @@ function connectionRoutes(ctx: Ctx) {
       operation(ctx, {
         id: "merchantConnection.delete",
         role: "admin",
+        allAgents: true,
         audit: "merchant_connection.delete",
         summary: "Delete the merchant connection",
         success: 204,

@@ -24,6 +24,7 @@ export function modelPriceRoutes(ctx: Ctx) {
       operation(ctx, {
         id: "modelPrices.replace",
         role: "admin",
+        allAgents: true,
         audit: "model_prices.update",
         summary: "Replace your own prices of models",
         description:

@@ -61,6 +61,12 @@ describe("a person", () => {
       ["//evil.example/console", "/console"],
       ["/console/../v1/agents", "/console"],
       ["/console/api/logout", "/console"],
+      ["/console/%61pi/logout", "/console"],
+      ["/console//evil.example", "/console"],
+      ["/console\\..\\..\\evil", "/console"],
+      ["/console@evil.example", "/console"],
+      ["\t//evil.example", "/console"],
+      ["\r\nLocation: //evil.example", "/console"],
       ["javascript:alert(1)", "/console"],
     ]) {
       const { address, cookie } = await beginSignIn(app, `?to=${encodeURIComponent(to as string)}`);

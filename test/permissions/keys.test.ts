@@ -193,6 +193,31 @@ describe("a key that is limited to agents", () => {
     expect(statusAndCode(answers[0] as ApiResponse)).toEqual(statusAndCode(answers[1] as ApiResponse));
   });
 
+  test("422 idempotency_key_reused: a key or a webhook for all, which somebody else has made under the same key", async () => {
+    const token = await keyWith({ agentIds: [one], role: "admin" });
+    for (const [path, body] of [
+      ["/v1/apikeys", { name: "for all" }],
+      ["/v1/webhooks", { url: "https://example.org/all", events: ["turn.ended"] }],
+    ] as const) {
+      const headers = { "idempotency-key": crypto.randomUUID() };
+      const made = await t.call("POST", path, { body, headers });
+      expect(made.status).toBe(201);
+      const replayed = await t.call("POST", path, { body, headers, token });
+      expect(statusAndCode(replayed)).toEqual([422, "idempotency_key_reused"]);
+      expect((await t.call("POST", path, { body, headers })).body).toEqual(made.body);
+    }
+  });
+
+  test("403 forbidden: what all agents pay by, prices and the connection to a billing provider", async () => {
+    const token = await keyWith({ agentIds: [one], role: "admin" });
+    for (const [method, path, body] of [
+      ["PUT", "/v1/model-prices", { prices: [] }],
+      ["POST", "/v1/merchant-connection", { provider: "stripe", apiKey: "sk_test_1" }],
+      ["DELETE", "/v1/merchant-connection", undefined],
+    ] as const)
+      expect(statusAndCode(await t.call(method, path, { token, ...(body && { body }) }))).toEqual([403, "forbidden"]);
+  });
+
   test("reads those audit events that are about one of its agents", async () => {
     const token = await keyWith({ agentIds: [one] });
     for (const id of [one, other]) await t.parley.agents.update(id, { instructions: crypto.randomUUID() });

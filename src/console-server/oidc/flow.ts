@@ -81,7 +81,7 @@ function safePath(asked: string | null, publicUrl: string): string {
   const home = "/console";
   if (asked === null || asked.length > returnPathLengthMax || !URL.canParse(asked, publicUrl)) return home;
   const { origin, pathname, search } = new URL(asked, publicUrl);
-  const isOwn =
-    origin === new URL(publicUrl).origin && /^\/console(?:\/|$)/.test(pathname) && !pathname.startsWith("/console/api");
+  // Plain words and ids, as the console's own paths are: nothing that a server could read as another path.
+  const isOwn = origin === new URL(publicUrl).origin && /^\/console(?:\/(?!api(?:\/|$))[\w.~-]+)*\/?$/.test(pathname);
   return isOwn ? pathname + search : home;
 }

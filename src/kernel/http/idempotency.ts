@@ -6,13 +6,13 @@ import type { IdOf } from "../ids.ts";
 import { idempotencyKeepHours, idempotencyKeyLengthMax } from "../limits.ts";
 import type { Sealer } from "../seal.ts";
 import { canonicalJson } from "./canonical-json.ts";
-import { clientOf, isOutOfReach } from "./request.ts";
+import { clientOf, limitsOf } from "./request.ts";
 
 /** A request's Idempotency-Key with what it stands for. */
 export interface IdempotencyKey {
   readonly tenantId: IdOf<"tenant">;
   readonly key: string;
-  /** SHA-256 of form, method, path, query and body: another request under the same key is refused. */
+  /** SHA-256 of form, method, path, query, body and the agents that the sender is limited to: another request under the same key is refused. */
   readonly requestDigest: Buffer;
   /** The request's path, which names resources. */
   readonly path: string;
@@ -46,8 +46,9 @@ export function readIdempotencyKey(
     });
   }
   const { pathname, search } = new URL(request.url);
-  // What is out of reach is another request than the same one of who reaches it, whose response is not told.
-  const reach = isOutOfReach(request) ? ["out of reach"] : [];
+  // Of who is limited to some agents it is another request than the same one of who reaches more: the response to that may say more, such as a key for all.
+  const agentIds = limitsOf(request);
+  const reach = agentIds === null ? [] : [[...agentIds].sort()];
   const meaning = canonicalJson([form, request.method, pathname, search, body, ...reach]);
   return {
     tenantId,

@@ -23,7 +23,7 @@ import { type IdempotencyKey, type KeptResponse, readIdempotencyKey } from "./id
 import { namingMissing } from "./missing.ts";
 import { queryFields } from "./query-fields.ts";
 import { Reply } from "./reply.ts";
-import { rememberForm, rememberOutOfReach, rememberProtocol, requestIdOf } from "./request.ts";
+import { rememberForm, rememberLimits, rememberProtocol, requestIdOf } from "./request.ts";
 import { type Reservation, underKey } from "./reservation.ts";
 import type { ResponseHeader } from "./response-headers.ts";
 import { validateFields } from "./validate.ts";
@@ -204,8 +204,7 @@ export function operation<
       | Static<B>
       | Static<A>;
     const asked = await withinReach(ctx.sql, principal, { params: checkedParams, query: sentQuery, body: sentBody });
-    if (Object.entries(checkedParams).some(([name, id]) => (asked.params as typeof checkedParams)[name] !== id))
-      rememberOutOfReach(request);
+    if (principal.agentIds !== null) rememberLimits(request, principal.agentIds);
     const narrowed = await narrowedFor(principal, asked);
     if (narrowed.response !== undefined) return respond(narrowed.response, spec, form);
     const { query = asked.query, body = asked.body } = narrowed;

@@ -104,16 +104,16 @@ export function clientOf(request: Request): ClientScope | null {
   return clients.get(request) ?? null;
 }
 
-const outOfReach = new WeakSet<Request>();
+const limits = new WeakMap<Request, readonly string[]>();
 
-/** Notes that a request's path names what its credential does not reach. */
-export function rememberOutOfReach(request: Request): void {
-  outOfReach.add(request);
+/** Notes the agents that the credential of a request is limited to. */
+export function rememberLimits(request: Request, agentIds: readonly string[]): void {
+  limits.set(request, agentIds);
 }
 
-/** Returns whether a request's path names what its credential does not reach. */
-export function isOutOfReach(request: Request): boolean {
-  return outOfReach.has(request);
+/** Returns the agents that the credential of a request is limited to; null: all. */
+export function limitsOf(request: Request): readonly string[] | null {
+  return limits.get(request) ?? null;
 }
 
 const deadlines = new WeakMap<Request, number>();
