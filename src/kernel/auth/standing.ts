@@ -9,10 +9,10 @@ import { type AccessRole, type RoleRule, requireRole } from "./roles.ts";
 /**
  * Removal against use. A request is looked at when it comes, and writes later: its body may take its time, and its
  * transaction may wait for another one. So a transaction that writes for a key or a member asks again whether they still may, under a lock
- * of their tenant that such transactions share, and that whoever ends an access has alone. Once a removal is answered, nothing more is
+ * of their tenant that such transactions share, and that a removal has alone. Once a removal is answered, nothing more is
  * written for who was removed.
  *
- * The lock is the first thing that a transaction takes, so that nobody who has it waits for one who wants it. Postgres hands it out in
+ * The lock is the first thing that a transaction takes, so that no holder of it waits for one who wants it. Postgres hands it out in
  * the order in which it was asked for: a flood of requests does not keep a removal waiting for longer than those before it take.
  */
 
@@ -27,7 +27,7 @@ export async function requireStanding(inner: Tx, principal: Principal, rule: Sta
   const { tenant, keyId, memberId } = principal;
   if (rule.endsAccess !== true && keyId === null && memberId === null) return;
   const locked = rule.endsAccess === true ? lockAccess(inner, tenant.id) : shareAccess(inner, tenant.id);
-  // A statement sees what was committed before it began, so the lock is one of its own.
+  // A statement sees what was committed before it began, so the lock has a separate one.
   const [, role] = await inOneTrip([locked, roleNow(inner, principal)]);
   if (role === null) throw new ApiError("unauthorized");
   requireRole({ role, agentIds: principal.agentIds }, rule);
@@ -36,7 +36,7 @@ export async function requireStanding(inner: Tx, principal: Principal, rule: Sta
 /** Returns whether who began something may still do what needs a role, where that was a member. */
 export async function mayStill(sql: AnySql, { type, id }: AuditActor, needs: AccessRole): Promise<boolean> {
   if (type !== "member") return true;
-  const found = await sql`select 1 from members m where m.id = ${id} and ${memberMay(sql, needs)}`;
+  const found = await sql`select /* access.began */ 1 from members m where m.id = ${id} and ${memberMay(sql, needs)}`;
   return found.length > 0;
 }
 
