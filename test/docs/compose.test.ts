@@ -2,12 +2,17 @@ import { expect, test } from "bun:test";
 import { readFile } from "node:fs/promises";
 import { parse } from "yaml";
 import { readConfig } from "../../src/kernel/config.ts";
+import { closeMs } from "../../src/roles/run.ts";
 import { inRepository } from "../harness/repository.ts";
 
 interface Service {
   readonly image: string;
   readonly command?: readonly string[];
   readonly environment: Readonly<Record<string, string | number>>;
+  readonly ports?: readonly string[];
+  readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
+  readonly healthcheck?: object;
+  readonly stop_grace_period?: string;
 }
 
 /** The services of the file, as Compose reads it with these variables. */
@@ -58,4 +63,32 @@ test("compose.yaml hands on tokens, a provider and an identity provider", async 
   for (const [, service] of await ours(set)) expect(environmentOf(service)).toMatchObject(set);
   const serve = (await ours(set)).find(([name]) => name === "serve")?.[1] as Service;
   expect(readConfig(environmentOf(serve))).toMatchObject({ operatorToken: set.OPERATOR_TOKEN, console: true });
+});
+
+test("compose.yaml waits for what a role needs, and gives it the time to end", async () => {
+  const { postgres, migrate, work, serve } = await servicesWith(key);
+  expect(postgres?.healthcheck).toBeDefined();
+  expect(migrate?.depends_on).toEqual({ postgres: { condition: "service_healthy" } });
+  const after = { migrate: { condition: "service_completed_successfully" } };
+  expect([work?.depends_on, serve?.depends_on]).toEqual([after, after]);
+  const seconds = readConfig({}).drainSeconds + closeMs / 1000;
+  for (const [name, { stop_grace_period = "" }] of await ours(key))
+    expect(Number.parseInt(stop_grace_period, 10), name).toBeGreaterThanOrEqual(seconds);
+});
+
+test("compose.yaml leads to its own stores, and publishes the image's port to this machine alone", async () => {
+  const services = await servicesWith(key);
+  const { POSTGRES_USER, POSTGRES_PASSWORD, POSTGRES_DB } = services.postgres?.environment ?? {};
+  for (const [name, service] of await ours(key)) {
+    const { databaseUrl, redisUrl } = readConfig(environmentOf(service));
+    expect([databaseUrl, redisUrl], name).toEqual([
+      `postgres://${POSTGRES_USER}:${POSTGRES_PASSWORD}@postgres:5432/${POSTGRES_DB}`,
+      "redis://redis:6379",
+    ]);
+  }
+  const image = await readFile(inRepository("docs/container/Dockerfile"), "utf8");
+  const [port, metricsPort] = ["PORT", "METRICS_PORT"].map((name) => new RegExp(`\\b${name}=(\\d+)`).exec(image)?.[1]);
+  const published = Object.entries(services).flatMap(([name, { ports = [] }]) => ports.map((each) => [name, each]));
+  expect(published).toEqual([["serve", `127.0.0.1:${port}:${port}`]]);
+  for (const [, service] of await ours(key)) expect(environmentOf(service).METRICS_PORT).toBe(metricsPort as string);
 });
