@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import postgres from "postgres";
 import { startEmbeddedPostgres } from "../src/embedded/postgres.ts";
 import { migrate } from "../src/kernel/database/migrate.ts";
@@ -41,6 +42,8 @@ export interface Stand extends AsyncDisposable, StandTenant {
   readonly server: ServiceProcess;
   /** Starts one more HTTP process. */
   addServer(name?: string): Promise<ServiceProcess>;
+  /** Ends every connection with Postgres, stops it, and starts it again at its address, some milliseconds later. */
+  restartPostgres(awayMs?: number): Promise<void>;
 }
 
 /** A process of the service that a script may end itself. */
@@ -66,11 +69,8 @@ export async function startStand(options: StandOptions): Promise<Stand> {
   try {
     const home = await mkdtemp(join(tmpdir(), "parley-load-"));
     opened.defer(() => rm(home, { recursive: true, force: true }));
-    const database = await startEmbeddedPostgres({
-      home,
-      log: () => {},
-      ...(options.connections === undefined ? {} : { connections: options.connections }),
-    });
+    const connections = options.connections === undefined ? {} : { connections: options.connections };
+    let database = await startEmbeddedPostgres({ home, log: () => {}, ...connections });
     opened.defer(() => database.stop());
     const redis = await startRedis();
     opened.defer(() => redis.stop());
@@ -123,6 +123,12 @@ export async function startStand(options: StandOptions): Promise<Stand> {
       addWorker,
       server,
       addServer,
+      restartPostgres: async (awayMs = 0) => {
+        const port = Number(new URL(database.url).port);
+        await database.stop();
+        await sleep(awayMs);
+        database = await startEmbeddedPostgres({ home, port, log: () => {}, ...connections });
+      },
       [Symbol.asyncDispose]: () => opened.disposeAsync(),
     };
   } catch (error) {

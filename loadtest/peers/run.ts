@@ -5,15 +5,12 @@
  *
  *     bun loadtest/peers/run.ts [--clients 1,50] [--seconds 5] [--rounds 3] [--only dbos,mastra,langgraph]
  */
-import { join } from "node:path";
 import { parseArgs } from "node:util";
-import postgres from "postgres";
 import { type Drive, drive, type Measured, type Wire } from "../drive.ts";
 import { median, printLine } from "../figures.ts";
-import { launchProgram, stopProgram } from "../launch.ts";
 import { cpuSeconds, type StandProcess } from "../processes.ts";
 import { type Stand, startStand } from "../stand.ts";
-import { installPeer } from "./install.ts";
+import { startPeerServer } from "./start.ts";
 import { type Peer, peers } from "./systems.ts";
 
 const { values } = parseArgs({
@@ -45,23 +42,10 @@ const chunks = 20;
 const warmUpSeconds = 2;
 
 async function startPeer(stand: Stand, opened: AsyncDisposableStack, peer: Peer): Promise<Measurable> {
-  const cwd = await installPeer(peer);
-  const url = new URL(stand.databaseUrl);
-  url.pathname = `/peer_${peer.name}`;
-  const sql = postgres(stand.databaseUrl, { max: 1 });
-  await sql.unsafe(`create database peer_${peer.name}`);
-  await sql.end();
-  const { child, match } = await launchProgram({
-    program: join(cwd, "node_modules/.bin/node"),
-    args: ["server.mjs"],
-    cwd,
-    env: { DATABASE_URL: url.href, MODEL_URL: stand.modelUrl, PORT: "0", NODE_ENV: "production" },
-    ready: /http:\S+/,
-  });
-  opened.defer(async () => void (await stopProgram(child, "SIGKILL")));
-  const processes = [{ name: peer.name, pid: child.pid ?? 0 }, ...named(stand, "postgres")];
+  const { url, pid } = await startPeerServer(stand, opened, peer);
+  const processes = [{ name: peer.name, pid }, ...named(stand, "postgres")];
   const wire = peer.wire === undefined ? {} : { wire: peer.wire };
-  return { name: peer.name, url: match[0], headers: json, ...wire, processes };
+  return { name: peer.name, url, headers: json, ...wire, processes };
 }
 
 function named(stand: Stand, ...names: string[]): StandProcess[] {
