@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type ConsolePage, consoleOrigin } from "../harness/console-page.ts";
+import type { ConsolePage } from "../harness/console-page.ts";
 import { oidcEnv, signInPerson, useIdentityProvider } from "../harness/console-person.ts";
 import { useTenant } from "../harness/fixture.ts";
 import { type ApiResponse, eventually, type TestTenant } from "../harness/harness.ts";
@@ -41,6 +41,30 @@ const lasting = [
   ["/v1/webhooks", (n: number) => ({ url: `https://example.org/${n}`, events: ["turn.ended"] })],
 ] as const;
 
+/** Keeps a row locked, as a change of it does, until it is released. */
+async function holdRow(table: "agents" | "tenants", id: string) {
+  const free = Promise.withResolvers<void>();
+  const held = Promise.withResolvers<void>();
+  const holding = h.sql.begin(async (inner) => {
+    await inner`select 1 from ${inner(table)} where id = ${id} for no key update`;
+    held.resolve();
+    await free.promise;
+  });
+  await held.promise;
+  return async () => {
+    free.resolve();
+    await holding;
+  };
+}
+
+/** How many statements wait for a row of a table. */
+async function waitingFor(table: "agents" | "tenants"): Promise<number> {
+  const [row] = await h.sql`
+    select count(*)::int as rows from pg_stat_activity
+    where wait_event_type = 'Lock' and query like ${`%from ${table}%`} and datname = current_database()`;
+  return row?.rows;
+}
+
 const countOf = async (t: TestTenant): Promise<number> => {
   const [row] = await h.sql`
     select ((select count(*) from api_keys where tenant_id = ${t.id}) + (select count(*) from members where tenant_id = ${t.id})
@@ -53,23 +77,10 @@ describe("a request that is under way", () => {
     test(`of ${who}: once that is answered, it makes nothing any more`, async () => {
       const here = await scene();
       const { t } = here;
-      const free = Promise.withResolvers<void>();
-      const held = Promise.withResolvers<void>();
       // Whoever makes one of these waits for the tenant's row, as behind any other change of it.
-      const holding = h.sql.begin(async (inner) => {
-        await inner`select 1 from tenants where id = ${t.id} for no key update`;
-        held.resolve();
-        await free.promise;
-      });
-      await held.promise;
+      const release = await holdRow("tenants", t.id);
       const asked = lasting.map(([path, bodyOf]) => ask(here, path, bodyOf(0)));
-      const waiting = async () => {
-        const [row] = await h.sql`
-          select count(*)::int as rows from pg_stat_activity
-          where wait_event_type = 'Lock' and query like '%from tenants%' and datname = current_database()`;
-        return row?.rows;
-      };
-      await eventually(async () => (await waiting()) >= 3);
+      await eventually(async () => (await waitingFor("tenants")) >= 3);
       let isEnded = false;
       const ending = end(here).finally(() => {
         isEnded = true;
@@ -78,10 +89,9 @@ describe("a request that is under way", () => {
         if (isEnded) return true;
         const [row] = await h.sql`
           select 1 from pg_stat_activity where wait_event = 'advisory' and datname = current_database()`;
-        return row !== undefined || (await waiting()) >= 4;
+        return row !== undefined || (await waitingFor("tenants")) >= 4;
       });
-      free.resolve();
-      await holding;
+      await release();
       expect([200, 204]).toContain((await ending).status);
       const then = await countOf(t);
       const answers = await Promise.all(asked);
@@ -109,32 +119,13 @@ describe("a request that is under way", () => {
 
 test("what has a transaction of its own is not done for who was removed while it was under way", async () => {
   const here = await scene();
-  const { t, member, page } = here;
+  const { t, page } = here;
   const agent = await t.parley.agents.create({ name: "As it was" });
-  const sent = Promise.withResolvers<void>();
-  const body = new ReadableStream({
-    async start(controller) {
-      controller.enqueue(new TextEncoder().encode('{"name":"Changed",'));
-      await sent.promise;
-      controller.enqueue(new TextEncoder().encode('"instructions":"Tell me."}'));
-      controller.close();
-    },
-  });
-  await h.sql`update console_sessions set used_at = now() - interval '1 minute' where member_id = ${member.id}`;
-  const headers = {
-    ...{ cookie: page.cookie, "x-csrf-token": page.csrfToken, origin: consoleOrigin },
-    ...{ "sec-fetch-site": "same-origin", "content-type": "application/json" },
-  };
-  const options = { method: "PUT", headers, body, duplex: "half" } as RequestInit;
-  const asked = h.app(new Request(`${consoleOrigin}/console/api/agents/${agent.id}`, options));
-  // Its session is noted as used: the request is being looked at, before its body is whole.
-  await eventually(async () => {
-    const [row] = await h.sql`
-      select used_at > now() - interval '30 seconds' as used from console_sessions where member_id = ${member.id}`;
-    return row?.used === true;
-  });
+  const release = await holdRow("agents", agent.id);
+  const asked = page.call("PUT", `/agents/${agent.id}`, { body: { name: "Changed", instructions: "Tell me." } });
+  await eventually(async () => (await waitingFor("agents")) > 0);
   expect((await remove(here)).status).toBe(204);
-  sent.resolve();
+  await release();
   expect((await asked).status).toBe(401);
   expect((await t.call("GET", `/v1/agents/${agent.id}`)).body.name).toBe("As it was");
 });
