@@ -36,6 +36,7 @@ tenant set --tenant ten_… [--name N] [--subscription active|inactive] [--usage
            [--quota-turns-per-day N|none] [--rate-limit N|none] [--monetization on|off] [--form a|b]
            [--pause-hours N] [--retention-days N|none]
            [--running-turns N|none] [--queued-turns N|none] [--weight N] [--api-keys N]
+           [--stored-mib N|none]
            [--group NAME=admin|editor|runner|approver|reader|none]…
 tenant key --tenant ten_… [--name N] [--replace ak_…] [--json]
 tenant delete --tenant ten_…

@@ -209,7 +209,6 @@ const ownedElsewhere: Readonly<Record<string, Readonly<Record<string, readonly [
     "256 KiB": ["outputBytesMax", sandboxes.outputBytesMax],
     "2 minutes": "how long a command waits",
     "50 MiB": "a workspace that was measured",
-    "400 MiB": "a sparse file that was tried",
     "2 GiB": "what a host should have",
   },
   "docs/testing.md": { "128 MiB": "the disk of a fault" },

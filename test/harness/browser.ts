@@ -28,9 +28,11 @@ export function namedBlocks(markdown: string): Record<string, string> {
 
 /** The transport is this repository's, wherever a page's packages are. */
 const ownTransport: BunPlugin = {
-  name: "parley/use-chat",
+  name: "the client's use-chat",
   setup(build) {
-    build.onResolve({ filter: /^parley\/use-chat$/ }, () => ({ path: inRepository("src/client/use-chat.ts") }));
+    build.onResolve({ filter: /^(parley|@parley-runtime\/client)\/use-chat$/ }, () => ({
+      path: inRepository("src/client/use-chat.ts"),
+    }));
   },
 };
 
