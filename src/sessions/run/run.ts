@@ -193,7 +193,8 @@ async function runToEnding(ctx: Ctx, running: RunningTurn, told: ToldClaim): Pro
 /**
  * Resolves when readers have the call of a tool and Postgres knows that tools may run: a tool runs only after both, which
  * are waited for together. The call is sent first, so that only a host or a Redis that vanishes in between leaves the note
- * without it, and then a turn counts as one whose tools may have run.
+ * without it, and then a turn counts as one whose tools may have run. While Redis is away the call waits for seconds, in which
+ * another worker may take the turn: then Postgres is asked once more.
  */
 async function noteBeforeTool({ stop, isSurelyOurs }: RunningTurn, { writer, gate, usage }: ToldClaim): Promise<void> {
   await writer.sent();
@@ -203,6 +204,7 @@ async function noteBeforeTool({ stop, isSurelyOurs }: RunningTurn, { writer, gat
     if (!(await gate.note(isSurelyOurs(), events))) stop.abort("fenced");
   };
   await Promise.all([writer.flush(), note()]);
+  if (!isSurelyOurs()) await note();
 }
 
 /**
