@@ -203,6 +203,7 @@ CREATE TABLE budgets (
   counted boolean DEFAULT false NOT NULL,
   created_at timestamp with time zone DEFAULT now() NOT NULL,
   updated_at timestamp with time zone DEFAULT now() NOT NULL,
+  limit_usd text,
   CONSTRAINT budgets_pkey PRIMARY KEY (id),
   CONSTRAINT budgets_each_check CHECK (each = ANY (ARRAY['tenant'::text, 'user'::text, 'agent'::text])),
   CONSTRAINT budgets_limit_amount_check CHECK (limit_amount >= 0::numeric),

@@ -1,29 +1,30 @@
-import { unitsOf } from "../kernel/decimals.ts";
-import { invalid } from "../kernel/errors.ts";
-import { type BudgetMeasure, dollarDecimals, hasCertainDigits, type LimitAsked } from "./schema.ts";
+import { dollarDecimals, dollarText, dollarUnits } from "../kernel/http/dollars.ts";
+import { type BudgetMeasure, type LimitAsked, limitUsdMax } from "./schema.ts";
 
 /** How much, in the unit in which a budget of this measure is counted: turns, tokens, or picodollars, as a whole number in text. */
 export interface Amount {
   readonly measure: BudgetMeasure;
   readonly amount: string;
+  /** Money as it was asked for; null or left out where nobody asked for it so. */
+  readonly usd?: string | null;
 }
 
 /** An amount as it is shown: money as decimal text, so that nothing of it is lost. */
 export type ShownAmount = number | string;
 
 /** Returns the limit that was asked for. Throws 400 for a number with more digits than are certain. */
-export function readLimitAmount({ turns, tokens, usd }: LimitAsked): Amount {
-  if (turns !== undefined) return { measure: "turns", amount: String(turns) };
-  if (tokens !== undefined) return { measure: "tokens", amount: String(tokens) };
-  if (typeof usd === "number" && !hasCertainDigits(usd))
-    throw invalid("/limit/usd", "has more digits than a number holds; send it as text");
-  const dollars = typeof usd === "number" ? usd.toFixed(dollarDecimals) : (usd ?? "0");
-  return { measure: "usd", amount: unitsOf(dollars, dollarDecimals).toString() };
+export function readLimitAmount({ turns, tokens, usd = 0 }: LimitAsked): Amount {
+  if (turns !== undefined) return { measure: "turns", amount: String(turns), usd: null };
+  if (tokens !== undefined) return { measure: "tokens", amount: String(tokens), usd: null };
+  const text = dollarText("/limit/usd", usd, limitUsdMax);
+  return { measure: "usd", amount: dollarUnits(text).toString(), usd: text };
 }
 
-/** Returns an amount as it is shown. */
-export function showAmount({ measure, amount }: Amount): ShownAmount {
-  return measure === "usd" ? toDollars(amount) : Number(amount);
+/** Returns an amount as it is shown: a limit as it was asked for. */
+export function showAmount({ measure, amount, usd = null }: Amount): ShownAmount {
+  if (measure !== "usd") return Number(amount);
+  // A process of the version before changes the amount alone.
+  return usd !== null && dollarUnits(usd).toString() === amount ? usd : toDollars(amount);
 }
 
 /** Returns a limit as it is shown. */

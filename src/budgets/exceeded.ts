@@ -24,7 +24,7 @@ interface ExceededRow extends Amount {
 }
 
 function exceededColumns(sql: AnySql): postgres.Fragment {
-  return sql`b.id, b.name, b.period, b.measure, trim_scale(b.limit_amount)::text as amount, ${periodEnd(sql)} as resets_at`;
+  return sql`b.id, b.name, b.period, b.measure, trim_scale(b.limit_amount)::text as amount, b.limit_usd as usd, ${periodEnd(sql)} as resets_at`;
 }
 
 /** Returns the condition that a budget `b` of tokens or money is used up for an owner; each sum is found by its key. */
@@ -62,8 +62,8 @@ export async function readExceeded(sql: AnySql, budgetId: string): Promise<Excee
   return row === undefined ? null : exceededOf(row);
 }
 
-function exceededOf({ id, name, period, measure, amount, resetsAt }: ExceededRow): ExceededBudget {
-  return { id, name, period, limit: { measure, amount }, resetsAt };
+function exceededOf({ id, name, period, measure, amount, usd = null, resetsAt }: ExceededRow): ExceededBudget {
+  return { id, name, period, limit: { measure, amount, usd }, resetsAt };
 }
 
 const nouns = { turns: "turns", tokens: "tokens", usd: "US dollars" };

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { numberDigitsMax } from "../kernel/decimals.ts";
 import { Component, example } from "../kernel/http/component.ts";
+import { Dollars } from "../kernel/http/dollars.ts";
 import { Change, Characters, Closed, Name, Nullable, OneOf, pageQuery } from "../kernel/http/request-fields.ts";
 import { Id } from "../kernel/ids.ts";
 import { userIdLengthMax } from "../kernel/limits.ts";
@@ -20,14 +20,8 @@ export type BudgetPeriod = (typeof budgetPeriods)[number];
 export const budgetMeasures = ["turns", "tokens", "usd"] as const;
 export type BudgetMeasure = (typeof budgetMeasures)[number];
 
-/** A millionth of a millionth of a dollar is the smallest amount that is counted. */
-export const dollarDecimals = 12;
-
-/** Dollars as decimal text, or as a number. */
-const Dollars = Type.Union(
-  [Type.String({ pattern: `^\\d{1,12}(\\.\\d{1,${dollarDecimals}})?$` }), Type.Number({ minimum: 0, maximum: 1e12 })],
-  { errorMessage: `must be dollars as decimal text such as "12.50", or a number of at most ${numberDigitsMax} digits` },
-);
+/** The highest limit of money, in US dollars. */
+export const limitUsdMax = 1_000_000_000_000;
 
 const wholeNumber = (of: string) => Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: of });
 
@@ -36,7 +30,7 @@ const Limit = Type.Object(
   {
     turns: Type.Optional(wholeNumber("Turns that are accepted.")),
     tokens: Type.Optional(wholeNumber("Input and output tokens together.")),
-    usd: Type.Optional(Dollars),
+    usd: Type.Optional(Dollars(limitUsdMax)),
   },
   {
     additionalProperties: false,
@@ -74,8 +68,3 @@ export const BudgetUpdate = Change("BudgetUpdate", fields);
 export type BudgetFields = Static<typeof BudgetUpdate>;
 
 export const BudgetPageQuery = Closed(pageQuery);
-
-/** Returns whether a number has no more digits than are certain. */
-export function hasCertainDigits(value: number): boolean {
-  return Number(value.toPrecision(numberDigitsMax)) === value;
-}

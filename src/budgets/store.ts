@@ -31,12 +31,12 @@ export interface Budget extends BudgetRule {
 type BudgetRow = Omit<Budget, "limit"> & Amount;
 
 function budgetColumns(sql: AnySql) {
-  return sql`id, tenant_id, name, agent_id, user_id, each, period, measure, trim_scale(limit_amount)::text as amount, warn_at_percent, enabled,
+  return sql`id, tenant_id, name, agent_id, user_id, each, period, measure, trim_scale(limit_amount)::text as amount, limit_usd as usd, warn_at_percent, enabled,
     created_at, updated_at`;
 }
 
-function toBudget({ measure, amount, ...row }: BudgetRow): Budget {
-  return { ...row, limit: { measure, amount } };
+function toBudget({ measure, amount, usd = null, ...row }: BudgetRow): Budget {
+  return { ...row, limit: { measure, amount, usd } };
 }
 
 /** Stores a budget; `settleBudget` counts what was used before it. Throws 404 where its agent is none of the tenant's, 400 `budget_limit_reached`. */
@@ -48,9 +48,9 @@ export async function insertBudget(inner: Tx, tenantId: IdOf<"tenant">, rule: Bu
   if ((count?.total ?? 0) >= budgetsPerTenantMax) throw new ApiError("budget_limit_reached");
   await requireAgent(inner, tenantId, rule.agentId);
   const [row] = await inner<BudgetRow[]>`
-    insert into budgets (id, tenant_id, name, agent_id, user_id, each, period, measure, limit_amount, warn_at_percent, enabled)
+    insert into budgets (id, tenant_id, name, agent_id, user_id, each, period, measure, limit_amount, limit_usd, warn_at_percent, enabled)
     values (${newId("budget")}, ${tenantId}, ${rule.name}, ${rule.agentId}, ${rule.userId}, ${rule.each}, ${rule.period},
-      ${rule.limit.measure}, ${rule.limit.amount}::numeric, ${rule.warnAtPercent}, ${rule.enabled})
+      ${rule.limit.measure}, ${rule.limit.amount}::numeric, ${rule.limit.usd ?? null}, ${rule.warnAtPercent}, ${rule.enabled})
     returning ${budgetColumns(inner)}`;
   const made = toBudget(row as BudgetRow);
   await settleLater(inner, made);
@@ -112,7 +112,7 @@ export async function updateBudget(inner: Tx, before: Budget, change: Partial<Bu
     rule.limit.measure !== before.limit.measure;
   const [row] = await inner<BudgetRow[]>`
     update budgets set name = ${rule.name}, agent_id = ${rule.agentId}, user_id = ${rule.userId}, each = ${rule.each}, period = ${rule.period},
-      measure = ${rule.limit.measure}, limit_amount = ${rule.limit.amount}::numeric, warn_at_percent = ${rule.warnAtPercent},
+      measure = ${rule.limit.measure}, limit_amount = ${rule.limit.amount}::numeric, limit_usd = ${rule.limit.usd ?? null}, warn_at_percent = ${rule.warnAtPercent},
       enabled = ${rule.enabled}, updated_at = now()
       ${countsOtherwise ? inner`, series = series + 1, series_xid = pg_current_xact_id(), counted = false` : inner``}
     where id = ${before.id} returning ${budgetColumns(inner)}`;

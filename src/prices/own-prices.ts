@@ -1,7 +1,6 @@
-import { unitsOf } from "../kernel/decimals.ts";
+import { dollarUnits } from "../kernel/http/dollars.ts";
 import type { IdOf } from "../kernel/ids.ts";
 import type { TokenCounts } from "../usage/tokens.ts";
-import { priceDecimals } from "./schema.ts";
 
 /** A tenant's own price of a model: US dollars for a million tokens, as decimal text. */
 export interface ModelPrice {
@@ -15,7 +14,7 @@ export interface ModelPrice {
   readonly cacheWriteUsd?: string;
 }
 
-/** A price in units of `priceDecimals` places. */
+/** A price in units of `dollarDecimals` places. */
 interface Rates {
   readonly input: bigint;
   readonly output: bigint;
@@ -47,10 +46,10 @@ export function priceKeyOf(providerId: string | null, model: string): string {
 
 function ratesOf({ inputUsd, outputUsd, cachedInputUsd = inputUsd, cacheWriteUsd = inputUsd }: ModelPrice): Rates {
   return {
-    input: unitsOf(inputUsd, priceDecimals),
-    output: unitsOf(outputUsd, priceDecimals),
-    cachedInput: unitsOf(cachedInputUsd, priceDecimals),
-    cacheWrite: unitsOf(cacheWriteUsd, priceDecimals),
+    input: dollarUnits(inputUsd),
+    output: dollarUnits(outputUsd),
+    cachedInput: dollarUnits(cachedInputUsd),
+    cacheWrite: dollarUnits(cacheWriteUsd),
   };
 }
 

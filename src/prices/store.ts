@@ -1,9 +1,9 @@
 import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
-import { numberDigitsMax } from "../kernel/decimals.ts";
 import { invalid } from "../kernel/errors.ts";
+import { dollarText } from "../kernel/http/dollars.ts";
 import { lockProvider } from "../providers/store.ts";
 import { type ModelPrice, OwnPrices, priceKeyOf } from "./own-prices.ts";
-import { type ModelPricesAsked, priceDecimals, priceUsdMax } from "./schema.ts";
+import { type ModelPricesAsked, priceUsdMax } from "./schema.ts";
 
 /** A tenant's own prices as they are shown. */
 export interface ModelPrices {
@@ -38,7 +38,7 @@ export function pricesAsked({ prices }: ModelPricesAsked): ModelPrice[] {
     if (twin !== undefined)
       throw invalid(`/prices/${index}`, `is the second price of this model and provider, beside /prices/${twin}`);
     places.set(place, index);
-    const text = (field: string, usd: string | number) => decimalOf(`/prices/${index}/${field}`, usd);
+    const text = (field: string, usd: string | number) => dollarText(`/prices/${index}/${field}`, usd, priceUsdMax);
     return {
       ...(providerId === undefined ? {} : { providerId }),
       model,
@@ -48,19 +48,6 @@ export function pricesAsked({ prices }: ModelPricesAsked): ModelPrice[] {
       ...(cacheWriteUsd === undefined ? {} : { cacheWriteUsd: text("cacheWriteUsd", cacheWriteUsd) }),
     };
   });
-}
-
-function decimalOf(path: string, usd: string | number): string {
-  if (Number(usd) > priceUsdMax) throw invalid(path, `must be at most ${priceUsdMax}`);
-  if (typeof usd === "string") return usd;
-  const shortest = String(usd);
-  // A small number is written with an exponent.
-  const text = shortest.includes("e") ? usd.toFixed(priceDecimals).replace(/\.?0+$/, "") : shortest;
-  const [whole = "", decimals = ""] = text.split(".");
-  const digits = `${whole}${decimals}`.replace(/^0+/, "").length;
-  if (Number(text) !== usd || digits > numberDigitsMax || decimals.length > priceDecimals)
-    throw invalid(path, `has more than ${numberDigitsMax} digits or ${priceDecimals} decimals; send it as text`);
-  return text;
 }
 
 async function requireProviders(inner: Tx, tenantId: string, prices: readonly ModelPrice[]): Promise<void> {
