@@ -3,6 +3,7 @@ import { createGateway } from "@ai-sdk/gateway";
 import { createOpenAI } from "@ai-sdk/openai";
 import { useTenant } from "../harness/fixture.ts";
 import { bothSides, onVendor } from "../harness/model-sides.ts";
+import { anthropicAnswer, chatAnswer, gatewayAnswer, googleAnswer, responsesAnswer } from "../harness/said-usage.ts";
 import { makeAgent, makeProvider, userMessage } from "../harness/seed.ts";
 import { play, script } from "../harness/turns.ts";
 import { startVendor } from "../servers/vendor.ts";
@@ -11,42 +12,13 @@ import { startVendor } from "../servers/vendor.ts";
 
 const { h, t } = await useTenant({ worker: true });
 
-const sse = (...events: readonly object[]) =>
-  new Response(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(""), {
-    headers: { "content-type": "text/event-stream" },
-  });
-const chat = (usage: object) =>
-  sse(
-    { id: "c", choices: [{ index: 0, delta: { content: "Yes." }, finish_reason: null }] },
-    { id: "c", choices: [{ index: 0, delta: {}, finish_reason: "stop" }] },
-    { id: "c", choices: [], usage },
-  );
 const whole = { prompt_tokens: 100, completion_tokens: 50, total_tokens: 150 };
 const chatUsage = {
   ...whole,
   prompt_tokens_details: { cached_tokens: 40, cache_write_tokens: 20 },
   completion_tokens_details: { reasoning_tokens: 30 },
 };
-const anthropic = (start: object, end: object) =>
-  sse(
-    { type: "message_start", message: { id: "m", model: "m", role: "assistant", content: [], usage: start } },
-    { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
-    { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "Yes." } },
-    { type: "content_block_stop", index: 0 },
-    { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: end },
-    { type: "message_stop" },
-  );
-const google = (usageMetadata: object) =>
-  sse({ candidates: [{ content: { parts: [{ text: "Yes." }] }, finishReason: "STOP" }], usageMetadata });
-const gateway = (usage: object) =>
-  sse(
-    { type: "text-start", id: "1" },
-    { type: "text-delta", id: "1", delta: "Yes." },
-    { type: "text-end", id: "1" },
-    { type: "finish", finishReason: { unified: "stop", raw: "stop" }, usage },
-  );
-
-let answer: () => Response = () => chat(chatUsage);
+let answer: () => Response = () => chatAnswer(chatUsage);
 const vendor = startVendor(({ body }) =>
   // The list of models.
   body === null ? new Response("no", { status: 404 }) : answer(),
@@ -70,16 +42,16 @@ test.each<
     expected: readonly number[],
   ]
 >([
-  ["openai", "all", () => chat(chatUsage), said],
-  ["custom", "all", () => chat(chatUsage), said],
-  ["openrouter", "all", () => chat(chatUsage), said],
-  ["custom", "DeepSeek's own field", () => chat({ ...whole, prompt_cache_hit_tokens: 40 }), [100, 50, 40, 0, 0]],
-  ["custom", "nothing", () => chat(whole), [100, 50, 0, 0, 0]],
+  ["openai", "all", () => chatAnswer(chatUsage), said],
+  ["custom", "all", () => chatAnswer(chatUsage), said],
+  ["openrouter", "all", () => chatAnswer(chatUsage), said],
+  ["custom", "DeepSeek's own field", () => chatAnswer({ ...whole, prompt_cache_hit_tokens: 40 }), [100, 50, 40, 0, 0]],
+  ["custom", "nothing", () => chatAnswer(whole), [100, 50, 0, 0, 0]],
   [
     "custom",
     "nulls and oddities",
     () =>
-      chat({
+      chatAnswer({
         ...whole,
         prompt_tokens_details: { cached_tokens: null, cache_write_tokens: "many" },
         completion_tokens_details: { reasoning_tokens: -4 },
@@ -90,7 +62,7 @@ test.each<
     "custom",
     "parts larger than their whole",
     () =>
-      chat({
+      chatAnswer({
         ...whole,
         prompt_tokens_details: { cached_tokens: 4_000 },
         completion_tokens_details: { reasoning_tokens: 51 },
@@ -101,7 +73,7 @@ test.each<
     "anthropic",
     "all",
     () =>
-      anthropic(
+      anthropicAnswer(
         { input_tokens: 40, output_tokens: 1, cache_read_input_tokens: 40, cache_creation_input_tokens: 20 },
         { output_tokens: 50, output_tokens_details: { thinking_tokens: 30 } },
       ),
@@ -111,7 +83,7 @@ test.each<
     "anthropic",
     "oddities, which spoil no whole",
     () =>
-      anthropic(
+      anthropicAnswer(
         { input_tokens: 40, output_tokens: 1, cache_read_input_tokens: -7, cache_creation_input_tokens: null },
         { output_tokens: 50, output_tokens_details: null },
       ),
@@ -121,7 +93,7 @@ test.each<
     "google",
     "all",
     () =>
-      google({
+      googleAnswer({
         promptTokenCount: 100,
         cachedContentTokenCount: 40,
         candidatesTokenCount: 20,
@@ -134,7 +106,7 @@ test.each<
     "google",
     "oddities, which spoil no whole",
     () =>
-      google({
+      googleAnswer({
         promptTokenCount: 100,
         cachedContentTokenCount: "x",
         candidatesTokenCount: 20,
@@ -162,30 +134,13 @@ test.each<
 );
 
 test("OpenAI's Responses say them too", async () => {
-  const message = { type: "message", id: "msg_1", role: "assistant", status: "completed" };
   const respond = () =>
-    sse(
-      { type: "response.created", response: { id: "r", created_at: 1, model: "m" } },
-      { type: "response.output_item.added", output_index: 0, item: { ...message, content: [] } },
-      { type: "response.output_text.delta", item_id: "msg_1", output_index: 0, content_index: 0, delta: "Yes." },
-      {
-        type: "response.output_item.done",
-        output_index: 0,
-        item: { ...message, content: [{ type: "output_text", text: "Yes.", annotations: [] }] },
-      },
-      {
-        type: "response.completed",
-        response: {
-          id: "r",
-          usage: {
-            input_tokens: 100,
-            input_tokens_details: { cached_tokens: 40, cache_write_tokens: 20 },
-            output_tokens: 50,
-            output_tokens_details: { reasoning_tokens: 30 },
-          },
-        },
-      },
-    );
+    responsesAnswer({
+      input_tokens: 100,
+      input_tokens_details: { cached_tokens: 40, cache_write_tokens: 20 },
+      output_tokens: 50,
+      output_tokens_details: { reasoning_tokens: 30 },
+    });
   const modelAt = (baseURL: string) => createOpenAI({ baseURL, apiKey: "key" }).responses("gpt-5");
   const { usages } = await onVendor([respond, respond], modelAt, (stage) =>
     bothSides(stage, { messages: [userMessage("x")], withoutTools: true }),
@@ -195,7 +150,7 @@ test("OpenAI's Responses say them too", async () => {
 
 test("a gateway says them too", async () => {
   const respond = () =>
-    gateway({
+    gatewayAnswer({
       inputTokens: { total: 100, noCache: 40, cacheRead: 40, cacheWrite: 20 },
       outputTokens: { total: 50, text: 20, reasoning: 30 },
     });
@@ -207,7 +162,7 @@ test("a gateway says them too", async () => {
 });
 
 test("an own model and the one where it failed have their parts apart, and together", async () => {
-  answer = () => chat(chatUsage);
+  answer = () => chatAnswer(chatUsage);
   const { id: good } = await makeProvider(h, t, { baseUrl: `${vendor.url}/v1` });
   const agentId = await makeAgent(h, t, { fallbackModels: [{ providerId: good, model: "second" }] });
   const { turnId } = await play(t, agentId, null, { message: script("fail=500") });
@@ -217,7 +172,7 @@ test("an own model and the one where it failed have their parts apart, and toget
 });
 
 test("the Responses door says them as OpenAI does", async () => {
-  answer = () => chat(chatUsage);
+  answer = () => chatAnswer(chatUsage);
   const provider = await makeProvider(h, t, { baseUrl: `${vendor.url}/v1` });
   const agentId = await makeAgent(h, t, { providerId: provider.id });
   const { body } = await t.call("POST", "/v1/responses", { body: { model: agentId, input: "x" } });

@@ -154,15 +154,24 @@ export function chatUsageIn(value: unknown): object | undefined {
   const usage = fieldsOf(value);
   if (usage === undefined) return undefined;
   const details = countsIn(usage.prompt_tokens_details, ["cached_tokens", "cache_write_tokens"]);
-  // DeepSeek says what was in its cache in another field.
-  const { prompt_cache_hit_tokens: hits } = countsIn(usage, ["prompt_cache_hit_tokens"]) ?? {};
+  // DeepSeek and Moonshot say what was in their caches in fields of their own.
+  const { prompt_cache_hit_tokens, cached_tokens } =
+    countsIn(usage, ["prompt_cache_hit_tokens", "cached_tokens"]) ?? {};
+  const hits = prompt_cache_hit_tokens ?? cached_tokens;
   const cached = hits === undefined ? details : { cached_tokens: hits, ...details };
   const parts = countsIn(usage.completion_tokens_details, ["reasoning_tokens"]);
-  return {
+  const counts = {
     prompt_tokens: 0,
     completion_tokens: 0,
     total_tokens: 0,
     ...numbersIn(usage, ["prompt_tokens", "completion_tokens", "total_tokens", "prompt_cache_hit_tokens"]),
+  };
+  // xAI counts thoughts beside the completion, and only its total has them.
+  const thoughts = parts?.reasoning_tokens ?? 0;
+  const isApart = thoughts > 0 && counts.prompt_tokens + counts.completion_tokens + thoughts === counts.total_tokens;
+  return {
+    ...counts,
+    ...(isApart ? { completion_tokens: counts.completion_tokens + thoughts } : {}),
     ...(cached === undefined ? {} : { prompt_tokens_details: { cached_tokens: 0, ...cached } }),
     ...(parts === undefined ? {} : { completion_tokens_details: { reasoning_tokens: 0, ...parts } }),
   };
