@@ -1,11 +1,11 @@
-import { dollarDecimals, dollarText, dollarUnits } from "../kernel/http/dollars.ts";
+import { dollarDecimals, dollarUnits, readDollars } from "../kernel/http/dollars.ts";
 import { type BudgetMeasure, type LimitAsked, limitUsdMax } from "./schema.ts";
 
 /** How much, in the unit in which a budget of this measure is counted: turns, tokens, or picodollars, as a whole number in text. */
 export interface Amount {
   readonly measure: BudgetMeasure;
   readonly amount: string;
-  /** Money as it was asked for; null or left out where nobody asked for it so. */
+  /** Money as it was asked for; null or left out where it was not. */
   readonly usd?: string | null;
 }
 
@@ -16,7 +16,7 @@ export type ShownAmount = number | string;
 export function readLimitAmount({ turns, tokens, usd = 0 }: LimitAsked): Amount {
   if (turns !== undefined) return { measure: "turns", amount: String(turns), usd: null };
   if (tokens !== undefined) return { measure: "tokens", amount: String(tokens), usd: null };
-  const text = dollarText("/limit/usd", usd, limitUsdMax);
+  const text = readDollars("/limit/usd", usd, limitUsdMax);
   return { measure: "usd", amount: dollarUnits(text).toString(), usd: text };
 }
 

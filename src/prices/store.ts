@@ -1,6 +1,6 @@
 import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
 import { invalid } from "../kernel/errors.ts";
-import { dollarText } from "../kernel/http/dollars.ts";
+import { readDollars } from "../kernel/http/dollars.ts";
 import { lockProvider } from "../providers/store.ts";
 import { type ModelPrice, OwnPrices, priceKeyOf } from "./own-prices.ts";
 import { type ModelPricesAsked, priceUsdMax } from "./schema.ts";
@@ -38,7 +38,7 @@ export function pricesAsked({ prices }: ModelPricesAsked): ModelPrice[] {
     if (twin !== undefined)
       throw invalid(`/prices/${index}`, `is the second price of this model and provider, beside /prices/${twin}`);
     places.set(place, index);
-    const text = (field: string, usd: string | number) => dollarText(`/prices/${index}/${field}`, usd, priceUsdMax);
+    const text = (field: string, usd: string | number) => readDollars(`/prices/${index}/${field}`, usd, priceUsdMax);
     return {
       ...(providerId === undefined ? {} : { providerId }),
       model,

@@ -38,7 +38,7 @@ export async function createResponse(ctx: Ctx, request: ResponseRequest): Promis
   if (!isStored && body.previous_response_id != null)
     throw invalid("/previous_response_id", "is not supported with store: false: send the whole input");
   await limitArguments(items);
-  await checkSettings(ctx, request, asked.settings, previous);
+  await checkSettings(ctx, request, asked, previous);
   const input = readInput(items, previous?.itemsKnown ?? 0);
   const inherited = previous === null ? [] : echoOf(optionsOf(previous.response)).system;
   const echo: Echo = {

@@ -19,6 +19,8 @@ export interface AskedOptions {
   readonly format: ResponseFormat | null;
   /** In place of the agent's, for this response alone. */
   readonly settings: ModelSettings;
+  /** The same; null: the agent's. */
+  readonly thinkingLevel: string | null;
 }
 
 /** Reads what a request adds to its agent. Throws 400 naming the field. */
@@ -32,7 +34,9 @@ export function readOptions(body: CreateBody): AskedOptions {
   const format = formatOf(body);
   checkResponseFormat(format, "/text/format");
   const toolChoice = choiceOf(body, tools);
-  return { instructions: body.instructions ?? null, tools, toolChoice, format, settings: settingsOf(body) };
+  const thinkingLevel = body.reasoning?.effort ?? null;
+  const settings = settingsOf(body);
+  return { instructions: body.instructions ?? null, tools, toolChoice, format, settings, thinkingLevel };
 }
 
 function settingsOf({ temperature = null, top_p = null, max_output_tokens = null }: CreateBody): ModelSettings {
@@ -99,6 +103,7 @@ export function callerOptionsOf(asked: AskedOptions, echo: Echo): CallerOptions 
     tools: asked.tools,
     toolChoice: asked.toolChoice,
     settings: asked.settings,
+    ...(asked.thinkingLevel === null ? {} : { thinkingLevel: asked.thinkingLevel }),
     echo: { ...echo },
   };
 }
@@ -138,6 +143,7 @@ export function echoedFields(body: CreateBody): Omit<Echo, "previousResponseId" 
     temperature: body.temperature ?? null,
     topP: body.top_p ?? null,
     maxOutputTokens: body.max_output_tokens ?? null,
+    effort: body.reasoning?.effort ?? null,
     user: body.user ?? null,
   };
 }

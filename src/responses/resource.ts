@@ -23,6 +23,8 @@ export interface Echo {
   readonly temperature: number | null;
   readonly topP: number | null;
   readonly maxOutputTokens: number | null;
+  /** How much the model was to think. */
+  readonly effort: string | null;
   /** The system's messages in the input, which hold for what follows this response too. */
   readonly system: readonly string[];
 }
@@ -39,6 +41,7 @@ const unasked: Echo = {
   temperature: null,
   topP: null,
   maxOutputTokens: null,
+  effort: null,
   system: [],
 };
 
@@ -61,7 +64,6 @@ const settings = {
   presence_penalty: 0,
   frequency_penalty: 0,
   top_logprobs: 0,
-  reasoning: null,
   max_tool_calls: null,
   service_tier: "default",
   safety_identifier: null,
@@ -109,6 +111,7 @@ export function showResponse(stored: StoredResponse, output: readonly OutputItem
     temperature: echo.temperature ?? 1,
     top_p: echo.topP ?? 1,
     max_output_tokens: echo.maxOutputTokens,
+    reasoning: echo.effort === null ? null : { effort: echo.effort, summary: null },
     ...settings,
   };
 }

@@ -134,7 +134,10 @@ export const ResponseResponse = Component("Response", {
   frequency_penalty: example(Type.Number(), 0),
   top_logprobs: example(Type.Integer(), 0),
   temperature: example(Type.Number(), 1),
-  reasoning: Type.Null(),
+  reasoning: example(
+    Nullable(Component("ResponseReasoning", { effort: example(Text, "low"), summary: Type.Null() })),
+    null,
+  ),
   max_output_tokens: example(Type.Union([Type.Integer(), Type.Null()]), null),
   max_tool_calls: Type.Null(),
   service_tier: example(Text, "default"),

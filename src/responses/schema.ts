@@ -76,6 +76,9 @@ const InputItemShown = component(
   }),
 );
 
+/** How much the model is to think, as the protocol names it; whether the agent's model takes it is checked by `checkSettings`. */
+const Effort = example(Characters({ min: 1, max: 64 }), "low");
+
 /** The body of `POST /v1/responses`. */
 export const ResponseCreate = Component("ResponseCreate", {
   model: Id("agent"),
@@ -114,7 +117,7 @@ export const ResponseCreate = Component("ResponseCreate", {
   frequency_penalty: Fixed(0),
   top_logprobs: Fixed(0),
   max_tool_calls: Fixed(),
-  reasoning: Fixed(),
+  reasoning: Maybe(Closed({ effort: Maybe(Effort), summary: Fixed("auto") })),
   conversation: Fixed(),
   prompt: Fixed(),
   access_programs: Fixed(),

@@ -1,4 +1,4 @@
-/** Answers "Yes." of each wire format, with what the vendor says of tokens as it says it. */
+/** The answer "Yes." in each wire format, with what the vendor says of tokens as it says it. */
 
 const sse = (...events: readonly object[]) =>
   new Response(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(""), {

@@ -15,7 +15,6 @@ describe("a field that is not supported is 400 by its name", () => {
     top_logprobs: 3,
     max_tool_calls: 1,
     parallel_tool_calls: false,
-    reasoning: { effort: "low" },
     truncation: "none",
     service_tier: "flex",
     conversation: "conv_1",
@@ -34,6 +33,7 @@ describe("a field that is not supported is 400 by its name", () => {
   test.each([
     ["text.format", { text: { format: { type: "json_object" } } }],
     ["text.verbosity", { text: { verbosity: "low" } }],
+    ["reasoning.summary", { reasoning: { effort: "low", summary: "concise" } }],
     ["tools[0].type", { tools: [{ type: "web_search" }] }],
     ["tools[0].defer_loading", { tools: [{ type: "function", name: "f", defer_loading: true }] }],
   ])("%s", async (param, fields) => {
@@ -72,6 +72,7 @@ describe("a field that is not supported is 400 by its name", () => {
 
   test("but it may be null, or say what holds anyway", async () => {
     const said = { temperature: 1, top_p: 1, parallel_tool_calls: true, truncation: "disabled", service_tier: "auto" };
+    expect((await ask({ reasoning: { effort: null, summary: "auto" } })).body.reasoning).toBeNull();
     const none = { max_output_tokens: null, reasoning: null, include: [], instructions: null, tools: null, text: null };
     expect((await ask({ ...said, ...none, metadata: null, user: null, store: null, stream: null })).status).toBe(200);
   });
@@ -81,7 +82,8 @@ describe("settings of the model", () => {
   test("200 says again what was set, and 1, 1 and null where nothing was", async () => {
     const set = { temperature: 0.5, top_p: 0.25, max_output_tokens: 100 };
     expect((await ask(set)).body).toMatchObject(set);
-    expect((await ask({})).body).toMatchObject({ temperature: 1, top_p: 1, max_output_tokens: null });
+    expect((await ask({ reasoning: { effort: "low" } })).body.reasoning).toEqual({ effort: "low", summary: null });
+    expect((await ask({})).body).toMatchObject({ temperature: 1, top_p: 1, max_output_tokens: null, reasoning: null });
   });
 
   test.each([
@@ -90,6 +92,7 @@ describe("settings of the model", () => {
     ["top_p", 1.1],
     ["max_output_tokens", 0],
     ["max_output_tokens", 1.5],
+    ["reasoning", "low"],
   ])("400 validation_failed: %s of %p", async (param, value) => {
     const { status, body } = await ask({ [param]: value });
     expect([status, body.error.param]).toEqual([400, param]);

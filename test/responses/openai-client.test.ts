@@ -5,6 +5,9 @@ import { z } from "zod";
 import { useAgent } from "../harness/fixture.ts";
 import { eventually } from "../harness/harness.ts";
 import { openaiOf } from "../harness/responses.ts";
+import { chatAnswer } from "../harness/said-usage.ts";
+import { makeAgent, makeProvider } from "../harness/seed.ts";
+import { startVendor } from "../servers/vendor.ts";
 
 const { h, t, agentId } = await useAgent({ worker: true });
 const openai = openaiOf(h, t);
@@ -49,6 +52,31 @@ describe("OpenAI's client", () => {
     const read = await openai.responses.retrieve(final.id);
     expect(read.output as unknown[]).toEqual(JSON.parse(JSON.stringify(final.output, withoutParsed)));
     expect(read.usage).toEqual(final.usage as never);
+  });
+
+  test("reads cached and reasoning tokens, of a response and of a stream", async () => {
+    const said = {
+      ...{ prompt_tokens: 100, completion_tokens: 50, total_tokens: 150 },
+      prompt_tokens_details: { cached_tokens: 40 },
+      completion_tokens_details: { reasoning_tokens: 30 },
+    };
+    const vendor = startVendor(({ body }) => (body === null ? new Response("no", { status: 404 }) : chatAnswer(said)));
+    try {
+      const provider = await makeProvider(h, t, { baseUrl: `${vendor.url}/v1` });
+      const model = await makeAgent(h, t, { providerId: provider.id });
+      const usage = {
+        ...{ input_tokens: 100, output_tokens: 50, total_tokens: 150 },
+        input_tokens_details: { cached_tokens: 40 },
+        output_tokens_details: { reasoning_tokens: 30 },
+      };
+      const created = await openai.responses.create({ model, input: "x", reasoning: { effort: "low" } });
+      expect(created.usage).toEqual(usage as never);
+      expect(created.reasoning?.effort).toBe("low");
+      const stream = openai.responses.stream({ model, input: "x" });
+      expect((await stream.finalResponse()).usage).toEqual(usage as never);
+    } finally {
+      await vendor.stop();
+    }
   });
 
   test("goes on from a previous response", async () => {

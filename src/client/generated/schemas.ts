@@ -976,7 +976,7 @@ export interface Response {
   frequency_penalty: number;
   top_logprobs: number;
   temperature: number;
-  reasoning: null;
+  reasoning: ResponseReasoning | null;
   max_output_tokens: number | null;
   max_tool_calls: null;
   service_tier: string;
@@ -1026,7 +1026,7 @@ export interface ResponseCreate {
   frequency_penalty?: null | 0;
   top_logprobs?: null | 0;
   max_tool_calls?: null;
-  reasoning?: null;
+  reasoning?: { effort?: string | null; summary?: null | "auto" } | null;
   conversation?: null;
   prompt?: null;
   access_programs?: null;
@@ -1125,6 +1125,11 @@ export type ResponseOutputItem =
   | ResponseFunctionCallItem
   | ResponseMcpCallItem
   | ResponseMcpApprovalRequestItem;
+
+export interface ResponseReasoning {
+  effort: string;
+  summary: null;
+}
 
 export interface ResponseReasoningItem {
   id: string;

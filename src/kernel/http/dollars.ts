@@ -5,7 +5,7 @@ import { invalid } from "../errors.ts";
 /** A millionth of a millionth of a dollar is the smallest amount. */
 export const dollarDecimals = 12;
 
-/** Returns the field of an amount of US dollars: decimal text, or a number; what else holds of it is checked by `dollarText`. */
+/** Returns the field of an amount of US dollars: decimal text, or a number; what else holds of it is checked by `readDollars`. */
 export function Dollars(max: number, what = "US dollars") {
   const wholeDigits = String(max).length;
   return Type.Union(
@@ -23,7 +23,7 @@ export function Dollars(max: number, what = "US dollars") {
  * Returns an amount as it is stored and shown again: text as it was sent, a number as the shortest text of it. Throws 400 for one
  * above `max`, and for a number that does not hold its digits for certain.
  */
-export function dollarText(path: string, usd: string | number, max: number): string {
+export function readDollars(path: string, usd: string | number, max: number): string {
   if (Number(usd) > max) throw invalid(path, `must be at most ${max}`);
   if (typeof usd === "string") return usd;
   const shortest = String(usd);

@@ -154,7 +154,7 @@ export function chatUsageIn(value: unknown): object | undefined {
   const usage = fieldsOf(value);
   if (usage === undefined) return undefined;
   const details = countsIn(usage.prompt_tokens_details, ["cached_tokens", "cache_write_tokens"]);
-  // DeepSeek and Moonshot say what was in their caches in fields of their own.
+  // DeepSeek and Moonshot say what was in their caches in other fields.
   const { prompt_cache_hit_tokens, cached_tokens } =
     countsIn(usage, ["prompt_cache_hit_tokens", "cached_tokens"]) ?? {};
   const hits = prompt_cache_hit_tokens ?? cached_tokens;

@@ -11,7 +11,7 @@ import type { ClaimedTurn } from "../state/claimed-turn.ts";
 import type { ClaimUsage } from "./claim-usage.ts";
 import type { PreparedTurn } from "./prepare.ts";
 import type { StepLog } from "./step-log.ts";
-import { reservedTokens, turnSettings } from "./turn-settings.ts";
+import { reservedTokens, thinkingLevelOf, turnSettings } from "./turn-settings.ts";
 
 /** What is told which model makes the next calls. */
 interface Told {
@@ -46,7 +46,7 @@ export function chainOf(ctx: Ctx, turn: ClaimedTurn, prepared: PreparedTurn, tol
         tell(told, provider, model, { failure, isOwn: false });
         return {
           model: languageModel(ctx, provider, model),
-          thinking: thinkingOf(provider, model, config.thinkingLevel),
+          thinking: thinkingOf(provider, model, thinkingLevelOf(config, turn)),
           settings: turnSettings(provider, model, config, turn),
           roomTokens: roomOf(turn, model, prepared),
           isForeign: provider.id !== own.id,
@@ -77,7 +77,7 @@ async function providerOf(ctx: Ctx, turn: ClaimedTurn, { providerId }: FallbackM
   }
 }
 
-/** Returns the agent's thinking level for this model; none where the model does not take it. */
+/** Returns the turn's thinking level for this model; none where the model does not take it. */
 function thinkingOf({ providerType }: ModelProvider, model: string, level: string | null): ThinkingSettings {
   const { known, levels } = thinkingLevels(providerType, model);
   const takesIt = level === null || !known || levels.includes(level);

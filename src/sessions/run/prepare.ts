@@ -21,7 +21,7 @@ import { claimedWrite } from "./claimed-write.ts";
 import { type Compacted, type CompactionRequest, compact, earlierText, tokensOf } from "./compact.ts";
 import { type Equipment, equip } from "./equip.ts";
 import { type GoingOn, goOnFrom } from "./go-on.ts";
-import { reservedTokens, turnSettings } from "./turn-settings.ts";
+import { reservedTokens, thinkingLevelOf, turnSettings } from "./turn-settings.ts";
 
 /** Everything that a claim runs on. */
 export interface PreparedTurn {
@@ -110,7 +110,7 @@ export async function prepareTurn(
   return {
     ...runnable,
     languageModel: model,
-    thinking: thinkingSettings(runnable.provider.providerType, runnable.config.thinkingLevel),
+    thinking: thinkingSettings(runnable.provider.providerType, thinkingLevelOf(runnable.config, turn)),
     settings: turnSettings(runnable.provider, runnable.model, runnable.config, turn),
     cache:
       runnable.config.promptCaching === "off" ? null : { fixed: equipment.fixed, key: turn.sessionId ?? turn.agentId },

@@ -4,6 +4,14 @@ import type { ModelProvider } from "../../providers/client.ts";
 import { type ModelSettings, settingsTaken, settingsWith } from "../../providers/model-settings.ts";
 import type { ClaimedTurn } from "../state/claimed-turn.ts";
 
+/** Returns how much a turn's model is to think: what the request set for this turn alone, or what the agent says. */
+export function thinkingLevelOf(
+  { thinkingLevel }: Pick<AgentConfig, "thinkingLevel">,
+  { callerOptions }: Pick<ClaimedTurn, "callerOptions">,
+): string | null {
+  return callerOptions?.thinkingLevel ?? thinkingLevel;
+}
+
 /**
  * Returns the settings of a turn's calls of one model: the agent's, with what the request set for this turn alone, and
  * without what the model is known not to take, as a version that was saved for another one may have.
@@ -11,11 +19,12 @@ import type { ClaimedTurn } from "../state/claimed-turn.ts";
 export function turnSettings(
   { providerType, baseUrl }: Pick<ModelProvider, "providerType" | "baseUrl">,
   model: string,
-  { modelSettings: own = {}, thinkingLevel }: AgentConfig,
-  { callerOptions }: Pick<ClaimedTurn, "callerOptions">,
+  config: AgentConfig,
+  turn: Pick<ClaimedTurn, "callerOptions">,
 ): ModelSettings {
-  const asked = callerOptions?.settings ?? {};
-  const target = { providerType, baseUrl, model, thinkingLevel };
+  const { modelSettings: own = {} } = config;
+  const asked = turn.callerOptions?.settings ?? {};
+  const target = { providerType, baseUrl, model, thinkingLevel: thinkingLevelOf(config, turn) };
   return settingsTaken(target, settingsWith(target, own, asked));
 }
 

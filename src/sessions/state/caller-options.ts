@@ -11,6 +11,8 @@ export interface CallerOptions {
   readonly toolChoice: ToolChoice;
   /** In place of the agent's; none in options from before there were any. */
   readonly settings?: ModelSettings;
+  /** In place of the agent's; left out: the agent's. */
+  readonly thinkingLevel?: string;
   /** What whoever asked wants to be told again with the turn. Nothing else reads it. */
   readonly echo: Readonly<Record<string, unknown>>;
 }

@@ -27,6 +27,8 @@ const at = async (providerType: "custom" | "anthropic" | "openai", model: string
 const custom = await at("custom", "model");
 const claude = await at("anthropic", "anthropic/claude-sonnet-4-5");
 const thinker = await at("openai", "openai/o3");
+const levelled = await at("openai", "openai/gpt-5");
+const unlevelled = await at("openai", "openai/gpt-4o");
 const all = { temperature: 0.25, topP: 0.5, maxOutputTokens: 100, stopSequences: ["END"], seed: 7 };
 const wire = { temperature: 0.25, top_p: 0.5, max_tokens: 100, stop: ["END"], seed: 7 };
 const respond = (agentId: string, body: object) =>
@@ -110,6 +112,8 @@ describe("settings of one response", () => {
     ["top_p", thinker, { top_p: 0.5 }],
     ["temperature", claude, { temperature: 1.5 }],
     ["max_output_tokens", claude, { max_output_tokens: 500_000 }],
+    ["reasoning.effort", levelled, { reasoning: { effort: "none" } }],
+    ["reasoning.effort", unlevelled, { reasoning: { effort: "low" } }],
   ] as const)(
     "400 validation_failed: %s where the agent's model is known not to take it",
     async (param, model, body) => {
@@ -124,6 +128,23 @@ describe("settings of one response", () => {
       expect(sent()).toEqual([]);
     },
   );
+
+  test("reasoning.effort is in place of the agent's thinking level, for that response and for fallback models", async () => {
+    const agentId = await makeAgent(h, t, { ...thinker, thinkingLevel: "high", fallbackModels: [custom] });
+    vendor.requests.length = 0;
+    const first = await respond(agentId, { reasoning: { effort: "low" } });
+    expect(first.body.reasoning).toEqual({ effort: "low", summary: null });
+    await respond(agentId, { previous_response_id: first.body.id });
+    next.push(new Response("{}", { status: 503 }));
+    await respond(agentId, { reasoning: { effort: "medium", summary: "auto" } });
+    const told = sent().map((body) => [body.model, body.reasoning_effort]);
+    expect(told).toEqual([
+      ["o3", "low"],
+      ["o3", "high"],
+      ["o3", "medium"],
+      ["model", "medium"],
+    ]);
+  });
 
   test("200 for 1 at such a model, and for top_p in place of the agent's temperature", async () => {
     const thinks = await makeAgent(h, t, thinker);
