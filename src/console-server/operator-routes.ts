@@ -1,6 +1,14 @@
 import { type Static, type TObject, type TSchema, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { discardForGood, drainWorker, endWorkOf, isRefusal, retryJobsNow, setTenant } from "../installation/actions.ts";
+import {
+  discardForGood,
+  drainWorker,
+  endWorkOf,
+  isRefusal,
+  makeTenant,
+  retryJobsNow,
+  setTenant,
+} from "../installation/actions.ts";
 import type { Operator } from "../installation/operator-audit.ts";
 import { findOperatedTenant, listOperatedTenants, listTenantLoads } from "../installation/tenants.ts";
 import { listBusyWorkers } from "../installation/workers.ts";
@@ -13,8 +21,11 @@ import { Characters, Closed, pageQuery } from "../kernel/http/request-fields.ts"
 import { validateBody, validateFields } from "../kernel/http/validate.ts";
 import { Id, type IdOf } from "../kernel/ids.ts";
 import { countJobs, findJob } from "../kernel/queue/stored-jobs.ts";
+import { version } from "../kernel/version.ts";
 import { listDeadLetters } from "./dead-letters.ts";
+import { type Health, readHealth } from "./health.ts";
 import { confined } from "./inner-request.ts";
+import { Kept } from "./kept.ts";
 import { requireOperator } from "./session.ts";
 import { TenantLimits } from "./tenant-limits.ts";
 
@@ -29,7 +40,7 @@ interface OperatorRequest<P extends TObject, Q extends TObject, B extends TSchem
   readonly params?: P;
   readonly query?: Q;
   readonly body?: B;
-  readonly status?: 202;
+  readonly status?: 201 | 202;
   handle(asked: Asked<P, Q, B>): Promise<unknown>;
 }
 
@@ -51,6 +62,7 @@ const tenant = Closed({ tenantId: Id("tenant") });
  */
 export function operatorRoutes(ctx: Ctx) {
   const { sql } = ctx;
+  const health = new Kept<Health>();
   return new Elysia({ prefix: "/console/api/operator", normalize: false })
     .get(
       "/queue",
@@ -61,6 +73,7 @@ export function operatorRoutes(ctx: Ctx) {
         },
       }),
     )
+    .get("/health", onRequest(ctx, { handle: () => health.read("installation", () => readHealth(sql, ctx, version)) }))
     .get("/workers", onRequest(ctx, { handle: async () => ({ data: await listBusyWorkers(sql) }) }))
     .post(
       "/workers/:workerId/drain",
@@ -148,6 +161,14 @@ function tenantRoutes(ctx: Ctx) {
         query: Closed({ name: Type.Optional(Characters({ min: 1, max: 80 })), ...pageQuery }),
         handle: ({ query: { name, cursor, limit } }) =>
           listOperatedTenants(sql, { name, cursor, limit: readLimit(limit) }),
+      }),
+    )
+    .post(
+      "",
+      onRequest(ctx, {
+        body: Closed({ name: Characters({ min: 1, max: 80 }) }),
+        status: 201,
+        handle: ({ body: { name }, operator }) => makeTenant(sql, operator, name),
       }),
     )
     .get("/:tenantId", onRequest(ctx, { params: tenant, handle: ({ params }) => show(params.tenantId) }))

@@ -6,7 +6,10 @@ import { readLimit } from "../kernel/http/page.ts";
 import { readReport } from "../kernel/http/read-report.ts";
 import { Characters, Closed, pageQuery } from "../kernel/http/request-fields.ts";
 import { Id } from "../kernel/ids.ts";
-import { type OverviewRange, Overviews, overviewRanges, readOverview } from "./overview.ts";
+import { readAgentMarks, readVersionMarks } from "./agent-marks.ts";
+import { Kept } from "./kept.ts";
+import { type OverviewRange, overviewRanges, readOverview, type TurnOverview } from "./overview.ts";
+import { readProviderMarks } from "./provider-marks.ts";
 import { readQuestions } from "./questions.ts";
 import { searchSessions } from "./search.ts";
 import { readSessionMarks } from "./session-marks.ts";
@@ -22,11 +25,11 @@ const searchedWords = { min: 3, max: 200 };
 
 /** Operations that only the page has. They are checked as those of the interface are, and are no part of it. */
 export function tenantViews(ctx: Ctx) {
-  return { overview: overviewOperation(ctx), ...listViews(ctx), ...wordViews(ctx) };
+  return { overview: overviewOperation(ctx), ...listViews(ctx), ...wordViews(ctx), ...markViews(ctx) };
 }
 
 function overviewOperation(ctx: Ctx): OperationHandler {
-  const overviews = new Overviews();
+  const overviews = new Kept<TurnOverview>();
   const ranges = Object.keys(overviewRanges) as OverviewRange[];
   return operation(ctx, {
     id: "consoleViews.overview",
@@ -108,6 +111,40 @@ function wordViews(ctx: Ctx) {
       handle: ({ tenantId, principal: { agentIds }, query: { words }, request }) =>
         readReport(ctx, request, tenantId, async (sql) => ({
           data: await searchSessions(sql, tenantId, { words, agentIds }),
+        })),
+    }),
+  };
+}
+
+/** What providers, agents and versions came to. */
+function markViews(ctx: Ctx) {
+  return {
+    providerMarks: operation(ctx, {
+      id: "consoleViews.providerMarks",
+      role: "reader",
+      summary: "The last failure of each provider",
+      success: 200,
+      handle: async ({ sql, tenantId, principal: { agentIds } }) => ({
+        data: await readProviderMarks(sql, tenantId, agentIds),
+      }),
+    }),
+    agentMarks: operation(ctx, {
+      id: "consoleViews.agentMarks",
+      role: "reader",
+      summary: "What agents' turns of the last 24 hours came to",
+      success: 200,
+      handle: ({ tenantId, principal: { agentIds }, request }) =>
+        readReport(ctx, request, tenantId, async (sql) => ({ data: await readAgentMarks(sql, tenantId, agentIds) })),
+    }),
+    versionMarks: operation(ctx, {
+      id: "consoleViews.versionMarks",
+      role: "reader",
+      summary: "What the turns of an agent's versions came to",
+      query: Closed({ agentId: Id("agent") }),
+      success: 200,
+      handle: ({ tenantId, principal: { agentIds }, query: { agentId }, request }) =>
+        readReport(ctx, request, tenantId, async (sql) => ({
+          data: await readVersionMarks(sql, tenantId, { agentId, agentIds }),
         })),
     }),
   };

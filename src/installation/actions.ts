@@ -12,7 +12,7 @@ import { askToDrain } from "../kernel/queue/workers.ts";
 import { type EndedTurns, endTurnsOf } from "../sessions/cancel/end-all.ts";
 import { readTenantLoad } from "../sessions/load.ts";
 import { cancelQueuedRuns } from "../tasks/run-states.ts";
-import { changeTenant, type TenantChange } from "../tenants/store.ts";
+import { changeTenant, createTenantWithKey, type TenantChange } from "../tenants/store.ts";
 import { type Discarded, discardJob } from "./discard-job.ts";
 import { type Operator, recordOperator } from "./operator-audit.ts";
 
@@ -39,6 +39,19 @@ export function pauseTurns(
     if (!(await (wanted === "pause" ? addPause : removePause)(inner, tenantId))) return false;
     await recordOperator(inner, `queue.${wanted}`, tenantId ?? "all", { operator, tenantId });
     return true;
+  });
+}
+
+/** Makes a tenant with its first API key, whose token is returned here and stored nowhere. */
+export function makeTenant(
+  sql: AnySql,
+  operator: Operator,
+  name: string,
+): Promise<{ tenantId: IdOf<"tenant">; token: string }> {
+  return tx(sql, async (inner) => {
+    const made = await createTenantWithKey(inner, { name, form: "b", adminAgent: false });
+    await recordOperator(inner, "tenant.create", made.tenantId, { operator, tenantId: made.tenantId });
+    return made;
   });
 }
 

@@ -72,6 +72,8 @@ describe.skipIf(!hasBrowser)("the screens of agents", () => {
     await person.page.getByLabel("Instructions").fill(`Keep.\n${hostile}`);
     await person.press("Save");
     await person.sees("Version 2 is saved.");
+    const tabs = person.page.getByRole("list", { name: "Parts of the agent" });
+    await tabs.getByRole("link", { name: "Versions" }).click();
     const diff = person.page.getByLabel("From version 1 to 2");
     await diff.locator("del", { hasText: "Be kind." }).waitFor();
     expect(await diff.locator("ins").textContent()).toBe(hostile);
@@ -84,6 +86,7 @@ describe.skipIf(!hasBrowser)("the screens of agents", () => {
     await dialog.getByRole("button", { name: "Restore" }).click();
     await person.sees("Version 1 is restored as version 3.");
     expect(await t.parley.agents.get(agentId)).toMatchObject({ version: 3, instructions: "Keep.\nBe kind." });
+    await tabs.getByRole("link", { name: "Settings" }).click();
     await eventually(async () => (await person.page.getByLabel("Instructions").inputValue()) === "Keep.\nBe kind.");
   });
 

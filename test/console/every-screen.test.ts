@@ -94,6 +94,7 @@ describe.skipIf(!hasBrowser)("every screen, at every width, with names that mean
       ...[`/tasks/${task.task.id}`, `/skills/${agentId}/${skill?.id}`, `/memory?agentId=${agentId}`],
       ...[`/webhooks/${hook?.id}`, `/providers/${provider?.id}`, "/workspaces", `/workspaces/${workspace?.id}`],
       ...[`/budgets/${budget.id}`, `/users?id=${encodeURIComponent(hostile)}`, `/turns/${failed?.id}`],
+      ...[`/agents/${agentId}/activity`, `/agents/${agentId}/versions`],
     ];
     const found: string[] = [];
     for (const path of paths) found.push(...(await wrongsOf(person, path)));

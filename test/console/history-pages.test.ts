@@ -141,6 +141,9 @@ describe.skipIf(!hasBrowser)("the screen of approvals", () => {
     await keyboard.press("k");
     await eventually(async () => (await focused()) === 0);
     await keyboard.press("a");
+    await person.sees("Press a once more to approve it.");
+    expect(await calls.count()).toBe(4);
+    await keyboard.press("a");
     await person.sees("memory_save is approved.");
     await eventually(async () => (await calls.count()) === 3 && (await focused()) === 0);
     // In the field the keys are letters.

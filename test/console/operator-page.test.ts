@@ -50,9 +50,10 @@ describe.skipIf(!hasBrowser)("the operator's screen", () => {
   for (const options of [{ colorScheme: "light" as const }, { colorScheme: "dark" as const, viewport: phone }])
     test(`has an address for each of its parts, no serious fault in any, and can be used by keyboard alone, ${options.colorScheme}`, async () => {
       const person = await asOperator("/operator", options);
-      await person.sees("Jobs by kind");
+      await person.sees("The last hour, all tenants");
       expect(await person.wrongs()).toEqual([]);
       for (const [tab, address] of [
+        ["Queue", "/operator/queue"],
         ["Workers", "/operator/workers"],
         ["Dead letters", "/operator/dead-letters"],
         ["Tenants", "/operator/tenants"],
@@ -96,6 +97,25 @@ describe.skipIf(!hasBrowser)("the operator's screen", () => {
     expect(await person.button("Save").isDisabled()).toBe(true);
   });
 
+  test("makes a tenant, and shows its first key once", async () => {
+    const person = await asOperator("/operator/tenants");
+    await person.press("New tenant");
+    const dialog = person.page.getByRole("dialog");
+    await dialog.getByLabel("Name").fill("Made in the console");
+    await dialog.getByRole("button", { name: "Create" }).click();
+    await dialog.getByText("It is not shown again.").waitFor();
+    const token = await dialog.locator("code").textContent();
+    expect(token).toStartWith("parley_");
+    const asked = await h.app(
+      new Request("http://parley.test/v1/agents", { headers: { authorization: `Bearer ${token}` } }),
+    );
+    expect(asked.status).toBe(200);
+    const [event] = await h.sql`
+      select actor_id, resource_id from audit_events where action = 'tenant.create' and actor_id = 'console'`;
+    expect(event?.resource_id).toStartWith("ten_");
+    expect(await person.wrongs()).toEqual([]);
+  });
+
   test("suspends a tenant after it has asked, and resumes it", async () => {
     const person = await asOperator("/operator");
     await person.open(`/operator/tenants/${evil.id}`);
@@ -114,7 +134,7 @@ describe.skipIf(!hasBrowser)("the operator's screen", () => {
   test("shows dead letters, whose errors are text, retries one, and discards one after it has said what that means", async () => {
     const purge = await deadLetter("session.purge", hostile);
     const turn = await deadLetter("turn", "It broke.");
-    const person = await asOperator("/operator");
+    const person = await asOperator("/operator/queue");
     await person.page.getByRole("row").filter({ hasText: "session.purge" }).getByRole("link", { name: "1" }).click();
     await person.hasAddress("task=session.purge");
     const rows = person.page.getByRole("table", { name: /Dead letters/ }).locator("tbody tr");
@@ -146,7 +166,7 @@ describe.skipIf(!hasBrowser)("the operator's screen", () => {
     await using model = holdModel(h.model);
     const { id: providerId } = await makeProvider(h, t, { baseUrl: model.url });
     const agentId = await makeAgent(h, t, { providerId });
-    const person = await asOperator("/operator");
+    const person = await asOperator("/operator/queue");
     await person.sees("No tenant has a turn");
     const ask = () =>
       t.call("POST", `/v1/agents/${agentId}/sessions`, { body: { message: userMessage(heldMark), stream: false } });

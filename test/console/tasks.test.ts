@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Task } from "parley/client";
+import { cronWords } from "../../src/console/tasks/cron-words.ts";
 import {
   formOfTask,
   newTask,
@@ -44,7 +45,13 @@ describe("a schedule", () => {
     expect(scheduleText(null)).toBe("when it is started");
     expect(scheduleText({ kind: "interval", config: { everyMs: 3_600_000 } })).toBe("every hour");
     expect(scheduleText({ kind: "interval", config: { everyMs: 90 * 60_000 } })).toBe("every 90 minutes");
-    expect(scheduleText(cron("0 8 * * *"))).toBe("0 8 * * * (Europe/Berlin)");
+    expect(scheduleText(cron("0 8 * * *"))).toBe("daily at 08:00 (Europe/Berlin)");
+    expect(scheduleText(cron("5 4 1-7 * *"))).toBe("5 4 1-7 * * (Europe/Berlin)");
+    const words = ["30 7 * * MON-FRI", "0 9 * * 1,TUE", "0 6 1 * *", "*/15 * * * *", "5 * * * *", "0 8 * * 1#2"];
+    expect(words.map(cronWords)).toEqual([
+      ...["weekdays at 07:30", "Mondays, Tuesdays at 09:00", "day 1 of each month at 06:00", "every 15 minutes"],
+      ...["every hour at :05", null],
+    ]);
   });
 
   test("shows when it fires next, over the change of the clocks too, and nothing where it does not", () => {

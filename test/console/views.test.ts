@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from "bun:test";
-import { Overviews, type TurnOverview } from "../../src/console-server/overview.ts";
+import { Kept } from "../../src/console-server/kept.ts";
+import type { TurnOverview } from "../../src/console-server/overview.ts";
 import { type IdOf, newId } from "../../src/kernel/ids.ts";
 import { signInToConsole } from "../harness/console-page.ts";
 import { useAgent } from "../harness/fixture.ts";
@@ -91,7 +92,7 @@ describe("the overview", () => {
   });
 
   test("is read once for those who ask at the same time, and again after a failure", async () => {
-    const overviews = new Overviews();
+    const overviews = new Kept<TurnOverview>();
     const tenantId = newId("tenant") as IdOf<"tenant">;
     let reads = 0;
     const read = async (): Promise<TurnOverview> => {
@@ -201,6 +202,12 @@ describe("what was said", () => {
     expect(asked.find(({ turnId }: { turnId: string }) => turnId === turns[0]?.id)?.text).toStartWith("Fourth?");
     const said = (await page.call("GET", `/turn-words?turnId=${turns[1]?.id}`)).body;
     expect([said.question.role, said.answer.parts.at(-1).text]).toEqual(["user", "Three."]);
+    const versions = (await page.call("GET", `/version-marks?agentId=${agentId}`)).body.data;
+    expect(versions).toMatchObject([{ version: 1, failed: expect.any(Number), runMsP50: expect.any(Number) }]);
+    const agents = (await page.call("GET", "/agent-marks")).body.data;
+    expect(agents.find((mark: { agentId: string }) => mark.agentId === agentId).failed).toBeGreaterThanOrEqual(2);
+    const providers = (await page.call("GET", "/provider-marks")).body.data;
+    expect(providers).toMatchObject([{ status: 400, turnId: turns[0]?.id }]);
     const marks = (await page.call("GET", `/session-marks?sessionIds=${idOf(path)}`)).body.data;
     expect(marks).toMatchObject([{ status: "failed", errorCode: "provider_error", isPartial: false }]);
   });

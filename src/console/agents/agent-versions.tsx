@@ -1,9 +1,14 @@
+import { useQuery } from "@tanstack/react-query";
 import type { Agent, AgentVersion } from "parley/client";
 import { useId, useState } from "react";
 import { parley } from "../api/client.ts";
 import { useCursorList } from "../api/cursor-list.ts";
+import { useVersionMarks, type VersionMark } from "../api/marks.ts";
+import { useMay } from "../api/role.ts";
 import { Button } from "../parts/button.tsx";
+import { type Column, DataTable } from "../parts/data-table.tsx";
 import { ConfirmButton } from "../parts/dialog.tsx";
+import { countText, durationText } from "../parts/moment.ts";
 import { Empty, LoadFailure, Loading } from "../parts/states.tsx";
 import { toast } from "../parts/toasts.tsx";
 import { When } from "../parts/when.tsx";
@@ -21,6 +26,7 @@ export function AgentVersions({ agent }: { readonly agent: Agent }) {
       return { rows: data, nextCursor };
     },
   });
+  const mayAudit = useMay("editor");
   const [chosen, setChosen] = useState<number | null>(null);
   const [base, setBase] = useState<number | null>(null);
   if (list.isLoading) return <Loading />;
@@ -32,6 +38,7 @@ export function AgentVersions({ agent }: { readonly agent: Agent }) {
   if (newer === undefined) return <Empty>There is no version.</Empty>;
   return (
     <>
+      <VersionNumbers agentId={agent.id} />
       <div className="filter-bar">
         <form onSubmit={(event) => event.preventDefault()}>
           <VersionSelect label="Version" rows={list.rows} value={newer.version} onChange={setChosen} />
@@ -45,7 +52,8 @@ export function AgentVersions({ agent }: { readonly agent: Agent }) {
         </form>
       </div>
       <p className="hint">
-        Version {newer.version} was made <When at={newer.createdAt} />.
+        Version {newer.version} was made <When at={newer.createdAt} />
+        {mayAudit && <MadeBy agentId={agent.id} at={newer.createdAt} />}.
       </p>
       {older === undefined || older.version === newer.version ? (
         <Empty>There is no other version to compare it with.</Empty>
@@ -53,6 +61,53 @@ export function AgentVersions({ agent }: { readonly agent: Agent }) {
         <Diff older={older} newer={newer} />
       )}
     </>
+  );
+}
+
+/** By whom a version was made, as the audit events have it. */
+function MadeBy({ agentId, at }: { readonly agentId: string; readonly at: string }) {
+  const { data } = useQuery({
+    queryKey: ["audit", "of-agent", agentId],
+    queryFn: ({ signal }) => parley.auditEvents.list({ resourceId: agentId, limit: 200 }, { signal }),
+    staleTime: 30_000,
+  });
+  // Both are written by one transaction.
+  const event = data?.data.find((one) => Math.abs(Date.parse(one.at) - Date.parse(at)) < sameTransactionMs);
+  const who = event?.actorName ?? event?.actor.id;
+  return who == null ? null : ` by ${who}`;
+}
+
+const sameTransactionMs = 1_000;
+
+const numberColumns: readonly Column<VersionMark>[] = [
+  { name: "Version", cell: ({ version }) => version },
+  { name: "Turns", cell: ({ turns }) => countText(turns), numeric: true },
+  {
+    name: "Succeeded",
+    cell: ({ succeeded, failed }) =>
+      succeeded + failed === 0 ? "–" : `${Math.floor((100 * succeeded) / (succeeded + failed))} %`,
+    numeric: true,
+  },
+  {
+    name: "First text, median",
+    cell: ({ firstTextMsP50 }) => (firstTextMsP50 === null ? "–" : durationText(firstTextMsP50)),
+    numeric: true,
+  },
+  { name: "Ran, median", cell: ({ runMsP50 }) => (runMsP50 === null ? "–" : durationText(runMsP50)), numeric: true },
+  { name: "Tokens a turn", cell: ({ tokens }) => countText(Math.round(tokens)), numeric: true },
+];
+
+/** What the versions' turns came to, side by side. */
+function VersionNumbers({ agentId }: { readonly agentId: string }) {
+  const marks = useVersionMarks(agentId).data?.data ?? [];
+  if (marks.length === 0) return null;
+  return (
+    <DataTable
+      caption="What the versions' turns came to, of the newest 10,000"
+      columns={numberColumns}
+      rows={marks}
+      rowKey={({ version }) => String(version)}
+    />
   );
 }
 

@@ -10,7 +10,9 @@ export default function Agents() {
       <Route path="/agents/new">
         <NewAgentPage />
       </Route>
-      <Route path="/agents/:agentId">{({ agentId }) => <AgentPage key={agentId} agentId={agentId} />}</Route>
+      <Route path="/agents/:agentId/:part?">
+        {({ agentId, part = "" }) => <AgentPage key={agentId} agentId={agentId} part={part} />}
+      </Route>
       <Route>
         <AgentOverview />
       </Route>

@@ -1,4 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
+import type { Agent } from "parley/client";
 import { parley } from "./client.ts";
 
 /** The agents, for choices and names: one reading, which all screens share. */
@@ -14,4 +15,11 @@ export function useAgents(enabled = true) {
 export function useAgentName(): (agentId: string) => string {
   const { data } = useAgents();
   return (agentId) => data?.agents.find(({ id }) => id === agentId)?.name ?? agentId;
+}
+
+/** The agent that a screen begins with: the newest that can run a turn, or else the newest. */
+export function firstUsable<Known extends Pick<Agent, "model" | "status">>(
+  agents: readonly Known[],
+): Known | undefined {
+  return agents.find(({ model, status }) => model !== null && status !== "disabled") ?? agents[0];
 }

@@ -50,6 +50,8 @@ export interface ConsoleSession {
 /** Why the identity provider's sign-in led back without a session; null where none did. */
 export let signInFault: string | null = null;
 const faultPrefix = "sign-in-fault=";
+/** Whether the page was opened by a link that signs no one in any more. */
+export let linkIsUsed = false;
 
 const sessionKey = ["console-session"];
 let linked: Promise<ConsoleSession> | null = null;
@@ -118,7 +120,10 @@ export function signInByLink(): void {
 
 async function readSession(): Promise<ConsoleSession | null> {
   // A link that was used before, or is too old, signs no one out.
-  const made = await linked?.catch(() => null);
+  const made = await linked?.catch((error: unknown) => {
+    linkIsUsed = error instanceof ParleyError && error.status === 401;
+    return null;
+  });
   linked = null;
   if (made) {
     tabs.postMessage(null);

@@ -1,23 +1,29 @@
-import { ParleyError } from "parley/client";
+import { useQuery } from "@tanstack/react-query";
+import { ParleyError, type UIMessage } from "parley/client";
 import { useState } from "react";
 import { Link } from "wouter";
 import { parley } from "../api/client.ts";
+import { readConsole } from "../api/fetch.ts";
 import type { OpenCallRow } from "../api/open-calls.ts";
 import { errorText, queryClient } from "../api/queries.ts";
 import { useMay } from "../api/role.ts";
-import { asResult } from "../conversation/parts-of.ts";
+import { CallInput } from "../conversation/call-view.tsx";
+import { MessageParts } from "../conversation/message-view.tsx";
+import { asResult, isCall } from "../conversation/parts-of.ts";
 import { Badge } from "../parts/badge.tsx";
 import { Button } from "../parts/button.tsx";
-import { JsonView } from "../parts/json-view.tsx";
 import { toast } from "../parts/toasts.tsx";
+import { UserLink } from "../parts/user-link.tsx";
 import { When } from "../parts/when.tsx";
 
 interface OpenCallProps {
   readonly call: OpenCallRow;
+  /** What the user asked; null or empty where nothing can be shown. */
+  readonly question?: string | null | undefined;
 }
 
 /** One call that waits: what it would do, and what a person says to it. */
-export function OpenCall({ call }: OpenCallProps) {
+export function OpenCall({ call, question }: OpenCallProps) {
   const { kind, tool, agentId, agentName, sessionId, userId, createdAt, input, inputIsLeftOut } = call;
   const mayAct = useMay(kind === "approval" ? "approver" : "runner");
   const name = kind === "approval" ? `May ${agentName} run ${tool}?` : `${agentName} asks for the result of ${tool}`;
@@ -29,18 +35,49 @@ export function OpenCall({ call }: OpenCallProps) {
         <code>{tool}</code>
         <Link href={`/agents/${agentId}`}>{agentName}</Link>
         <Link href={`/playground?agent=${agentId}&session=${sessionId}`}>Conversation</Link>
-        {userId !== "" && <span className="faint">for {userId}</span>}
+        {userId !== "" && (
+          <span className="faint">
+            for <UserLink userId={userId} />
+          </span>
+        )}
         <span className="faint">
           <When at={createdAt} />
         </span>
       </header>
+      {question && (
+        <p className="asked" dir="auto">
+          {question}
+        </p>
+      )}
+      <SaidBefore turnId={call.turnId} toolCallId={call.toolCallId} />
       {inputIsLeftOut ? (
         <p className="hint">Its input is too long for this list. The conversation has it.</p>
       ) : (
-        <JsonView label="Input" value={input} />
+        <CallInput tool={tool} input={input} />
       )}
       {mayAct && (kind === "approval" ? <Decide call={call} /> : <Answer call={call} />)}
     </li>
+  );
+}
+
+/** What the agent said and did before it asked, read when it is unfolded. */
+function SaidBefore({ turnId, toolCallId }: Pick<OpenCallRow, "turnId" | "toolCallId">) {
+  const [open, setOpen] = useState(false);
+  const words = useQuery({
+    queryKey: ["turn-words", turnId, "waiting"],
+    queryFn: ({ signal }) =>
+      readConsole<{ answer: UIMessage | null }>(`/console/api/turn-words?turnId=${turnId}`, { signal }),
+    enabled: open,
+  });
+  const parts = words.data?.answer?.parts ?? [];
+  const until = parts.findIndex((part) => isCall(part) && part.toolCallId === toolCallId);
+  const before = (until < 0 ? parts : parts.slice(0, until)).filter(({ type }) => type !== "step-start");
+  return (
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>What it said before</summary>
+      {words.data !== undefined && before.length === 0 && <p className="hint">Nothing: it asked at once.</p>}
+      <MessageParts parts={before} by="assistant" unfolded={false} />
+    </details>
   );
 }
 

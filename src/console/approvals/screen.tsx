@@ -1,32 +1,59 @@
 import { useEffect, useRef } from "react";
+import { useFilters } from "../api/filters.ts";
 import { useOpenCalls } from "../api/open-calls.ts";
+import { useQuestions } from "../api/questions.ts";
+import { AgentPicker } from "../parts/agent-picker.tsx";
 import { Button } from "../parts/button.tsx";
+import { FilterBar, SelectFilter } from "../parts/filter-bar.tsx";
 import { PageFrame } from "../parts/page.tsx";
 import { useShortcuts } from "../parts/shortcuts.ts";
 import { Empty, LoadFailure, Loading } from "../parts/states.tsx";
+import { toast } from "../parts/toasts.tsx";
 import { OpenCall } from "./open-call.tsx";
 
 /** Everything that waits for a person in the tenant, the oldest first. */
 export default function Approvals() {
-  const list = useOpenCalls(50, 3_000);
+  const all = useOpenCalls(50, 3_000);
+  const [filters, setFilters] = useFilters("agentId", "tool");
+  const rows = all.rows.filter(
+    ({ agentId, tool }) =>
+      (filters.agentId === undefined || agentId === filters.agentId) &&
+      (filters.tool === undefined || tool === filters.tool),
+  );
+  const list = { ...all, rows };
+  const questionOf = useQuestions([...new Set(rows.map(({ turnId }) => turnId))]);
   const frame = useRef<HTMLOListElement>(null);
   useRowKeys(frame);
   return (
     <PageFrame title="Approvals">
+      {(all.rows.length > 1 || rows.length < all.rows.length) && (
+        <FilterBar>
+          <AgentPicker value={filters.agentId} onChange={(agentId) => setFilters({ agentId })} optional />
+          <SelectFilter
+            label="Tool"
+            value={filters.tool}
+            options={[...new Set(all.rows.map(({ tool }) => tool))].toSorted()}
+            onChange={(tool) => setFilters({ tool })}
+          />
+        </FilterBar>
+      )}
       {list.isLoading && <Loading />}
       {list.error !== null && <LoadFailure error={list.error} retry={list.reload} />}
       {!list.isLoading && list.error === null && list.rows.length === 0 && (
-        <Empty>Nothing waits for a person. Calls that an agent's policy holds back, and client tools, come here.</Empty>
+        <Empty>
+          {all.rows.length > 0 ? "No call matches." : "Nothing waits for a person."} Calls that an agent's policy holds
+          back, and client tools, come here.
+        </Empty>
       )}
       {list.rows.length > 0 && (
         <>
           <p className="hint keys-hint">
-            <kbd>j</kbd> and <kbd>k</kbd> go to the next and the previous call, <kbd>a</kbd> approves it, <kbd>d</kbd>{" "}
-            denies it.
+            <kbd>j</kbd> and <kbd>k</kbd> go to the next and the previous call, <kbd>a</kbd> twice approves it,{" "}
+            <kbd>d</kbd> denies it.
           </p>
           <ol className="open-calls" ref={frame} aria-label="Calls that wait">
             {list.rows.map((call) => (
-              <OpenCall key={`${call.turnId} ${call.toolCallId}`} call={call} />
+              <OpenCall key={`${call.turnId} ${call.toolCallId}`} call={call} question={questionOf(call.turnId)} />
             ))}
           </ol>
           {list.hasMore && (
@@ -41,6 +68,9 @@ export default function Approvals() {
     </PageFrame>
   );
 }
+
+/** The second key has to come within this time, in ms. */
+const armedMs = 5_000;
 
 /**
  * Keys for the calls of a list: to the next and the previous one, and to decide the one with the
@@ -58,10 +88,20 @@ function useRowKeys(frame: { readonly current: HTMLOListElement | null }): void 
     place.current = Math.max(0, focused());
     rows()[focused()]?.querySelector<HTMLButtonElement>(`[data-act=${name}]`)?.click();
   };
+  const armed = useRef<{ row: HTMLElement | undefined; at: number }>({ row: undefined, at: 0 });
+  // One key that was meant for something else runs nothing.
+  const approve = () => {
+    const row = rows()[focused()];
+    if (row?.querySelector("[data-act=approve]") == null) return;
+    const isSecond = armed.current.row === row && Date.now() - armed.current.at < armedMs;
+    armed.current = { row: isSecond ? undefined : row, at: Date.now() };
+    if (isSecond) press("approve");
+    else toast("Press a once more to approve it.");
+  };
   useShortcuts([
     { keys: "j", does: "Next call", act: () => go(focused() + 1) },
     { keys: "k", does: "Previous call", act: () => go(focused() - 1) },
-    { keys: "a", does: "Approve the call with the focus", act: () => press("approve") },
+    { keys: "a", does: "Approve the call with the focus, pressed twice", act: approve },
     { keys: "d", does: "Deny the call with the focus", act: () => press("deny") },
   ]);
   const opened = useRef(false);

@@ -1,4 +1,5 @@
 import type { AuditEvent } from "parley/client";
+import { useRef } from "react";
 import { Link } from "wouter";
 import { parley } from "../api/client.ts";
 import { useCursorList } from "../api/cursor-list.ts";
@@ -11,7 +12,7 @@ import { When } from "../parts/when.tsx";
 import { actorText, resourcePlace } from "./audit-words.ts";
 
 const columns: readonly Column<AuditEvent>[] = [
-  { name: "Action", cell: ({ action }) => <strong>{action.replaceAll("_", " ").replace(".", ": ")}</strong> },
+  { name: "Action", cell: ({ action }) => <strong>{action}</strong> },
   { name: "Resource", cell: Resource },
   { name: "Changed", cell: ({ changes }) => changes.join(", ") || <span className="faint">–</span>, wideOnly: true },
   { name: "Who", cell: Actor },
@@ -27,6 +28,20 @@ function Actor({ actor, actorName }: AuditEvent) {
 function Resource({ resourceType, resourceId }: AuditEvent) {
   const place = resourceId === null ? null : resourcePlace(resourceType, resourceId);
   return <Named kind={resourceType.replaceAll("_", " ")} id={resourceId} place={place} />;
+}
+
+interface ActionFilterProps {
+  readonly value: string | undefined;
+  /** The actions of the rows that are shown. */
+  readonly seen: readonly string[];
+  onChange(action: string): void;
+}
+
+/** Actions are many, and new ones come: those that were seen are offered, and any can be typed. */
+function ActionFilter({ value, seen, onChange }: ActionFilterProps) {
+  const known = useRef(new Set<string>());
+  for (const action of seen) known.current.add(action);
+  return <TextFilter label="Action" value={value} onChange={onChange} suggestions={[...known.current].toSorted()} />;
 }
 
 interface NamedProps {
@@ -63,7 +78,11 @@ export default function Audit() {
   return (
     <PageFrame title="Audit">
       <FilterBar>
-        <TextFilter label="Action" value={filters.action} onChange={(action) => setFilters({ action })} />
+        <ActionFilter
+          value={filters.action}
+          seen={list.rows.map(({ action }) => action)}
+          onChange={(action) => setFilters({ action })}
+        />
         <TextFilter label="Resource" value={filters.resourceId} onChange={(resourceId) => setFilters({ resourceId })} />
         <TextFilter label="Who" value={filters.actorId} onChange={(actorId) => setFilters({ actorId })} />
       </FilterBar>

@@ -13,7 +13,14 @@ export function HealthBadge({ health }: { readonly health: Health }) {
   if (!health.tokenValid) return <Badge tone="bad">token refused</Badge>;
   if (!health.identityVerified) return <Badge tone="bad">another bot</Badge>;
   if (failed > 0) return <Badge tone="bad">{failed === 1 ? "1 check failed" : `${failed} checks failed`}</Badge>;
-  return <Badge tone="good">healthy</Badge>;
+  return (
+    <>
+      <Badge tone="good">healthy</Badge>
+      <span className="block faint">
+        checked <When at={health.checkedAt} />
+      </span>
+    </>
+  );
 }
 
 /** What the last check found. */

@@ -1,6 +1,6 @@
 import type { Memory } from "parley/client";
 import { useState } from "react";
-import { useAgents } from "../api/agents.ts";
+import { firstUsable, useAgents } from "../api/agents.ts";
 import { parley } from "../api/client.ts";
 import { useCursorList } from "../api/cursor-list.ts";
 import { useFilters } from "../api/filters.ts";
@@ -23,7 +23,7 @@ export default function Memories() {
   const [filters, setFilters] = useFilters("agentId", "userId", "search");
   const agents = useAgents();
   const known = agents.data?.agents ?? [];
-  const agentId = filters.agentId ?? known[0]?.id;
+  const agentId = filters.agentId ?? firstUsable(known)?.id;
   const [creating, setCreating] = useState(false);
   return (
     <PageFrame

@@ -100,3 +100,34 @@ export interface EndedCounts {
   readonly waiting: number;
   readonly runs: number;
 }
+
+/** How the installation is. */
+export interface InstallationHealth {
+  readonly at: string;
+  readonly version: string;
+  readonly hour: {
+    readonly accepted: number;
+    readonly succeeded: number;
+    readonly failed: number;
+    readonly firstTextMsP50: number | null;
+    readonly firstTextMsP95: number | null;
+  };
+  readonly causes: readonly { readonly code: string; readonly message: string; readonly count: number }[];
+  readonly tenants: readonly {
+    readonly tenantId: string;
+    readonly name: string;
+    readonly turns: number;
+    readonly failed: number;
+    readonly tokens: number;
+  }[];
+  readonly postgres: {
+    readonly version: string;
+    readonly bytes: number;
+    readonly connections: number;
+    readonly connectionsMax: number;
+    readonly oldestTransactionSeconds: number;
+    readonly isStandby: boolean;
+  };
+  /** How long the relay took to answer; null where it did not in time. */
+  readonly relayPingMs: number | null;
+}

@@ -3,13 +3,15 @@ import { Route, Switch } from "wouter";
 import { PageFrame } from "../parts/page.tsx";
 import { type Tab, Tabs } from "../parts/tabs.tsx";
 import { DeadLetterList } from "./dead-letter-list.tsx";
+import { HealthPage } from "./health-page.tsx";
 import { QueueView } from "./queue-view.tsx";
 import { TenantList } from "./tenant-list.tsx";
 import { TenantStatePage } from "./tenant-state-page.tsx";
 import { WorkerView } from "./worker-view.tsx";
 
 const tabs: readonly Tab[] = [
-  { name: "Queue", to: "/operator" },
+  { name: "Health", to: "/operator" },
+  { name: "Queue", to: "/operator/queue" },
   { name: "Workers", to: "/operator/workers" },
   { name: "Dead letters", to: "/operator/dead-letters" },
   { name: "Tenants", to: "/operator/tenants" },
@@ -25,7 +27,8 @@ export default function OperatorScreen() {
       <Route path="/operator/workers">{inTabs(<WorkerView />)}</Route>
       <Route path="/operator/dead-letters">{inTabs(<DeadLetterList />)}</Route>
       <Route path="/operator/tenants">{inTabs(<TenantList />)}</Route>
-      <Route>{inTabs(<QueueView />)}</Route>
+      <Route path="/operator/queue">{inTabs(<QueueView />)}</Route>
+      <Route>{inTabs(<HealthPage />)}</Route>
     </Switch>
   );
 }

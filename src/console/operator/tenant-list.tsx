@@ -1,11 +1,18 @@
+import { useState } from "react";
 import { Link } from "wouter";
 import { useCursorList } from "../api/cursor-list.ts";
-import { readConsole } from "../api/fetch.ts";
+import { readConsole, sendConsole } from "../api/fetch.ts";
 import { useFilters } from "../api/filters.ts";
+import { queryClient } from "../api/queries.ts";
 import { StatusBadge } from "../parts/badge.tsx";
+import { Button } from "../parts/button.tsx";
 import type { Column } from "../parts/data-table.tsx";
+import { Dialog } from "../parts/dialog.tsx";
+import { TextField } from "../parts/fields.tsx";
 import { FilterBar, TextFilter } from "../parts/filter-bar.tsx";
+import { ApiForm, useApiForm } from "../parts/form.tsx";
 import { ListView } from "../parts/list-view.tsx";
+import { ShownOnce } from "../parts/shown-once.tsx";
 import { When } from "../parts/when.tsx";
 import type { TenantState } from "./operator-shapes.ts";
 import { loadColumns } from "./queue-view.tsx";
@@ -37,6 +44,7 @@ export function TenantStatus({ tenant }: { readonly tenant: TenantState }) {
 /** The tenants of the installation, the newest first. */
 export function TenantList() {
   const [{ name }, setFilters] = useFilters("name");
+  const [creating, setCreating] = useState(false);
   const list = useCursorList<TenantState>({
     key: ["operator", "tenants", name],
     load: async (cursor, signal) => {
@@ -53,14 +61,41 @@ export function TenantList() {
     <>
       <FilterBar>
         <TextFilter label="Name" value={name} onChange={(text) => setFilters({ name: text })} />
+        <Button tone="primary" onClick={() => setCreating(true)}>
+          New tenant
+        </Button>
       </FilterBar>
+      <Dialog title="New tenant" open={creating} onOpenChange={setCreating}>
+        <NewTenant onDone={() => setCreating(false)} />
+      </Dialog>
       <ListView
         list={list}
         caption="Tenants, the newest first"
         columns={columns}
         rowKey={({ tenantId }) => tenantId}
-        empty={name ? "No tenant matches." : "There is no tenant yet. The command `tenant create` makes one."}
+        empty={name ? "No tenant matches." : "There is no tenant yet."}
       />
     </>
+  );
+}
+
+/** Makes a tenant, and shows its first key: the service never does again. */
+function NewTenant({ onDone }: { onDone(): void }) {
+  const [token, setToken] = useState<string | null>(null);
+  const form = useApiForm({ name: "" }, async ({ name }) => {
+    const made = await sendConsole<{ token: string }>("POST", "/console/api/operator/tenants", { name: name.trim() });
+    setToken(made.token);
+    await queryClient.invalidateQueries({ queryKey: ["operator", "tenants"] });
+  });
+  if (token !== null)
+    return (
+      <ShownOnce secret={token} onDone={onDone}>
+        Copy its first API key now. It is not shown again.
+      </ShownOnce>
+    );
+  return (
+    <ApiForm form={form} action="Create" disabled={form.values.name.trim() === ""}>
+      <TextField form={form} name="name" label="Name" />
+    </ApiForm>
   );
 }

@@ -1,11 +1,19 @@
 import { Link } from "wouter";
 import { type OpenCallRow, useOpenCalls } from "../api/open-calls.ts";
+import { useQuestions } from "../api/questions.ts";
 import { Badge } from "../parts/badge.tsx";
 import type { Column } from "../parts/data-table.tsx";
 import { ListView } from "../parts/list-view.tsx";
+import { TitleLine } from "../parts/title-line.tsx";
 import { When } from "../parts/when.tsx";
 
-const columns: readonly Column<OpenCallRow>[] = [
+const columnsOf = (questionOf: (turnId: string) => string | null | undefined): readonly Column<OpenCallRow>[] => [
+  {
+    name: "Asked",
+    cell: ({ agentId, sessionId, turnId }) => (
+      <TitleLine to={`/sessions/${agentId}/${sessionId}`} id={turnId} title={questionOf(turnId)} />
+    ),
+  },
   { name: "Tool", cell: ({ tool }) => <code>{tool}</code> },
   {
     name: "Waits for",
@@ -22,11 +30,12 @@ const columns: readonly Column<OpenCallRow>[] = [
 /** What waits for a person, oldest first. */
 export function WaitingCalls() {
   const list = useOpenCalls(10, 5_000);
+  const questionOf = useQuestions([...new Set(list.rows.map(({ turnId }) => turnId))]);
   return (
     <ListView
       list={list}
       caption="Calls that wait"
-      columns={columns}
+      columns={columnsOf(questionOf)}
       rowKey={({ sessionId, toolCallId }) => `${sessionId} ${toolCallId}`}
       empty="Nothing waits."
     />

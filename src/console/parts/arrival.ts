@@ -10,5 +10,10 @@ window.addEventListener("pushState", () => {
  * it would bring up the keyboard.
  */
 export function mayTakeFocus(): boolean {
-  return hasMovedOnce && !window.matchMedia("(pointer: coarse)").matches;
+  return hasMovedOnce && !isTouch();
+}
+
+/** Whether the page is used by touch. */
+export function isTouch(): boolean {
+  return window.matchMedia("(pointer: coarse)").matches;
 }

@@ -53,7 +53,7 @@ type TextFieldProps<Values extends object> = FieldProps<Values, string> & {
   readonly type?: "text" | "password" | "url" | "number" | "datetime-local" | "email";
   readonly autoComplete?: string;
   readonly placeholder?: string;
-  /** Whether it is a secret: dots stand for what is typed, and no browser keeps it. */
+  /** Whether it is a secret: dots stand for what is typed, for people and for programs that read the page to them. */
   readonly masked?: boolean;
 };
 
@@ -66,7 +66,7 @@ export function TextField<Values extends object>(props: TextFieldProps<Values>) 
         <input
           {...described}
           autoComplete="off"
-          {...(masked && { className: "masked", spellCheck: false, autoCapitalize: "off" })}
+          {...(masked && { type: "password", spellCheck: false, autoCapitalize: "off" })}
           {...input}
           value={form.values[name] as string}
           onChange={(event) => form.set(name, event.target.value as Values[typeof name])}

@@ -47,7 +47,8 @@ export function SelectFilter(props: SelectFilterProps) {
 }
 
 /** A filter that is typed; it is applied 400 ms after the last key, and at once with Enter. */
-export function TextFilter({ label, value = "", onChange, type = "search" }: FilterProps & { type?: string }) {
+export function TextFilter(props: FilterProps & { type?: string; suggestions?: readonly string[] }) {
+  const { label, value = "", onChange, type = "search", suggestions } = props;
   const id = useId();
   const [text, setText] = useState(value);
   useEffect(() => setText(value), [value]);
@@ -62,10 +63,18 @@ export function TextFilter({ label, value = "", onChange, type = "search" }: Fil
       <input
         id={id}
         type={type}
+        list={suggestions && `${id}-list`}
         value={text}
         onChange={(event) => setText(event.target.value)}
         onKeyDown={(event) => event.key === "Enter" && onChange(text.trim())}
       />
+      {suggestions && (
+        <datalist id={`${id}-list`}>
+          {suggestions.map((suggestion) => (
+            <option key={suggestion} value={suggestion} />
+          ))}
+        </datalist>
+      )}
     </div>
   );
 }

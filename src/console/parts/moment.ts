@@ -41,8 +41,8 @@ export function countText(count: number): string {
 }
 
 /** A number of things: `1 model call`, `2 model calls`. */
-export function countOf(count: number, thing: string): string {
-  return `${countText(count)} ${thing}${count === 1 ? "" : "s"}`;
+export function countOf(count: number, thing: string, things = `${thing}s`): string {
+  return `${countText(count)} ${count === 1 ? thing : things}`;
 }
 
 /** A size in the largest unit that fits. */

@@ -17,6 +17,7 @@ const tones: { readonly [status: string]: BadgeTone } = {
   done: "good",
   ready: "good",
   failed: "bad",
+  failing: "bad",
   error: "bad",
   denied: "bad",
   dead: "bad",

@@ -8,7 +8,7 @@ import {
   useRef,
   useState,
 } from "react";
-import { mayTakeFocus } from "../parts/arrival.ts";
+import { isTouch } from "../parts/arrival.ts";
 import { Button, IconButton } from "../parts/button.tsx";
 import { toast } from "../parts/toasts.tsx";
 import { readPictures } from "./pictures.ts";
@@ -30,7 +30,8 @@ export function Composer({ fresh, hindrance, onSend, children }: ComposerProps) 
   const chooser = useRef<HTMLInputElement>(null);
   const field = useRef<HTMLTextAreaElement>(null);
   useEffect(() => {
-    if (fresh > 0 || mayTakeFocus()) field.current?.focus();
+    // Here one comes to type, however the page was opened; on a phone it would bring up the keyboard.
+    if (fresh > 0 || !isTouch()) field.current?.focus();
   }, [fresh]);
   const isEmpty = text.trim() === "" && pictures.length === 0;
   function send(event?: FormEvent): void {

@@ -1,11 +1,12 @@
 import type { Agent } from "parley/client";
 import { useEffect } from "react";
 import { useLocation, useSearch } from "wouter";
+import { firstUsable } from "../api/agents.ts";
 import { useConsoleSession } from "../api/session.ts";
 
 /**
  * Brings back the conversation that was open last, when the playground is opened without one; with
- * none, the first agent. `agents` are given once they are needed and known. A tenant's are its own.
+ * none, the first agent that can answer. `agents` are given once they are needed and known. A tenant's are its own.
  */
 export function useLastAddress(agents: readonly Agent[] | undefined): void {
   const search = useSearch();
@@ -15,7 +16,8 @@ export function useLastAddress(agents: readonly Agent[] | undefined): void {
   useEffect(() => {
     if (new URLSearchParams(search).has("agent")) localStorage.setItem(place, search);
     else if (agents !== undefined) {
-      const last = localStorage.getItem(place) ?? (agents[0] ? `agent=${agents[0].id}` : "");
+      const first = firstUsable(agents);
+      const last = localStorage.getItem(place) ?? (first ? `agent=${first.id}` : "");
       if (last !== "") navigate(`/playground?${last}`, { replace: true });
     }
   }, [search, agents, place, navigate]);

@@ -1,9 +1,13 @@
+import { useQuery } from "@tanstack/react-query";
 import type { ProviderCreate, ProviderSummary } from "parley/client";
 import { useState } from "react";
 import { Link } from "wouter";
+import { useAgents } from "../api/agents.ts";
 import { parley } from "../api/client.ts";
 import { useCursorList } from "../api/cursor-list.ts";
+import { useProviderMarks } from "../api/marks.ts";
 import { queryClient } from "../api/queries.ts";
+import { useMay } from "../api/role.ts";
 import { Button } from "../parts/button.tsx";
 import type { Column } from "../parts/data-table.tsx";
 import { Dialog } from "../parts/dialog.tsx";
@@ -13,6 +17,7 @@ import { ListView } from "../parts/list-view.tsx";
 import { PageFrame } from "../parts/page.tsx";
 import { toast } from "../parts/toasts.tsx";
 import { When } from "../parts/when.tsx";
+import { TestProvider } from "./provider-test.tsx";
 import { providerChoices, providerTypeText } from "./provider-types.ts";
 
 const columns: readonly Column<ProviderSummary>[] = [
@@ -25,8 +30,53 @@ const columns: readonly Column<ProviderSummary>[] = [
     ),
   },
   { name: "Kind", cell: ({ providerType }) => providerTypeText(providerType) },
-  { name: "Created", cell: ({ createdAt }) => <When at={createdAt} /> },
+  { name: "Address and key", cell: ({ id }) => <Address providerId={id} />, wideOnly: true },
+  { name: "Agents", cell: ({ id }) => <UsedBy providerId={id} /> },
+  { name: "Last failure", cell: ({ id }) => <LastFailure providerId={id} /> },
+  { name: "", cell: (provider) => <TestInRow provider={provider} /> },
 ];
+
+/** Where it is asked, and the end of its key; what the list does not say is read for each. */
+function Address({ providerId }: { readonly providerId: string }) {
+  const { data } = useQuery({
+    queryKey: ["provider", providerId],
+    queryFn: ({ signal }) => parley.providers.get(providerId, { signal }),
+  });
+  if (data === undefined) return <span className="faint">…</span>;
+  return (
+    <>
+      {data.baseUrl ?? "the vendor's own"}
+      {data.keyFragment !== "" && <code className="block faint">…{data.keyFragment}</code>}
+    </>
+  );
+}
+
+/** How many agents use it, as their own model or as a fallback. */
+function UsedBy({ providerId }: { readonly providerId: string }) {
+  const agents = useAgents().data?.agents ?? [];
+  const users = agents.filter(
+    (agent) =>
+      agent.providerId === providerId || agent.fallbackModels.some((fallback) => fallback.providerId === providerId),
+  );
+  return <span title={users.map(({ name }) => name).join(", ")}>{users.length === 0 ? "none" : users.length}</span>;
+}
+
+function LastFailure({ providerId }: { readonly providerId: string }) {
+  const mark = useProviderMarks().data?.data.find((one) => one.providerId === providerId);
+  if (mark === undefined) return <span className="faint">–</span>;
+  return (
+    <Link href={`/turns/${mark.turnId}`} title={mark.message}>
+      {[mark.status ?? "no answer", mark.code].filter(Boolean).join(" · ")}
+      <span className="block faint">
+        <When at={mark.at} />
+      </span>
+    </Link>
+  );
+}
+
+function TestInRow({ provider }: { readonly provider: ProviderSummary }) {
+  return useMay("editor") ? <TestProvider provider={provider} /> : null;
+}
 
 /** The providers, and a form that adds one. */
 export function ProviderOverview() {

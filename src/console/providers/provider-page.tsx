@@ -1,8 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
 import { ParleyError, type Provider } from "parley/client";
 import { useState } from "react";
-import { useLocation } from "wouter";
+import { Link, useLocation } from "wouter";
+import { useAgents } from "../api/agents.ts";
 import { parley } from "../api/client.ts";
+import { useProviderMarks } from "../api/marks.ts";
 import { queryClient } from "../api/queries.ts";
 import { CopyableId } from "../parts/copyable-id.tsx";
 import { ConfirmButton } from "../parts/dialog.tsx";
@@ -13,6 +15,7 @@ import { Facts, PageFrame, Section } from "../parts/page.tsx";
 import { Await, Empty } from "../parts/states.tsx";
 import { toast } from "../parts/toasts.tsx";
 import { When } from "../parts/when.tsx";
+import { TestProvider } from "./provider-test.tsx";
 import { providerTypeText } from "./provider-types.ts";
 
 /** One provider: what it is, its name, and its models. */
@@ -25,7 +28,14 @@ export function ProviderPage({ providerId }: { readonly providerId: string }) {
     <PageFrame
       title={query.data?.name ?? "Provider"}
       parent={{ title: "Providers", to: "/providers" }}
-      actions={query.data && <DeleteProvider provider={query.data} />}
+      actions={
+        query.data && (
+          <>
+            <TestProvider provider={query.data} />
+            <DeleteProvider provider={query.data} />
+          </>
+        )
+      }
     >
       <Await query={query}>
         {(provider) => (
@@ -39,6 +49,10 @@ export function ProviderPage({ providerId }: { readonly providerId: string }) {
                 Created: <When at={provider.createdAt} />,
               }}
             />
+            <LastFailure providerId={provider.id} />
+            <Section title="Used by">
+              <UsedBy providerId={provider.id} />
+            </Section>
             <Section title="Settings">
               <Rename key={provider.updatedAt} provider={provider} />
             </Section>
@@ -49,6 +63,42 @@ export function ProviderPage({ providerId }: { readonly providerId: string }) {
         )}
       </Await>
     </PageFrame>
+  );
+}
+
+/** What the vendor said last of a turn that it failed. */
+function LastFailure({ providerId }: { readonly providerId: string }) {
+  const mark = useProviderMarks().data?.data.find((one) => one.providerId === providerId);
+  if (mark === undefined) return null;
+  return (
+    <section className="failure-box" aria-label="Last failure">
+      <p>
+        <strong>Last failure</strong> <When at={mark.at} />, {mark.model}:{" "}
+        {[mark.status === null ? "no answer" : `status ${mark.status}`, mark.code].filter(Boolean).join(", ")}{" "}
+        <Link href={`/turns/${mark.turnId}`}>Turn</Link>
+      </p>
+      <blockquote dir="auto">{mark.message}</blockquote>
+    </section>
+  );
+}
+
+function UsedBy({ providerId }: { readonly providerId: string }) {
+  const agents = useAgents().data?.agents ?? [];
+  const users = agents.flatMap(({ id, name, providerId: own, model, fallbackModels }) => [
+    ...(own === providerId ? [{ id, name, model: model ?? "no model" }] : []),
+    ...fallbackModels
+      .filter((fallback) => fallback.providerId === providerId)
+      .map((fallback) => ({ id, name, model: `${fallback.model}, as a fallback` })),
+  ]);
+  if (users.length === 0) return <Empty>No agent uses it.</Empty>;
+  return (
+    <ul className="models">
+      {users.map(({ id, name, model }) => (
+        <li key={`${id} ${model}`}>
+          <Link href={`/agents/${id}`}>{name}</Link> <span className="faint">{model}</span>
+        </li>
+      ))}
+    </ul>
   );
 }
 

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from "react";
 import { Link } from "wouter";
+import { useOpenCalls } from "../api/open-calls.ts";
 import { type ConsoleSession, signOut } from "../api/session.ts";
 import { Button } from "../parts/button.tsx";
 import { Dialog } from "../parts/dialog.tsx";
@@ -50,6 +51,7 @@ export function Navigation({ groups, session, present, onClose }: NavigationProp
                       onClick={onClose}
                     >
                       {name}
+                      {name === "Approvals" && <WaitingCount />}
                     </Link>
                   </li>
                 );
@@ -76,6 +78,22 @@ export function Navigation({ groups, session, present, onClose }: NavigationProp
         {installation && <p className="faint">Parley {installation.version}</p>}
       </footer>
     </nav>
+  );
+}
+
+/** Calls that are counted beside the link of the approvals, and how often, in ms. */
+const countedMax = 50;
+const countedEveryMs = 20_000;
+
+/** How many calls wait for a person; the screen itself says it to those who do not see. */
+function WaitingCount() {
+  const { rows, hasMore } = useOpenCalls(countedMax, countedEveryMs);
+  if (rows.length === 0) return null;
+  return (
+    <span className="count" aria-hidden="true">
+      {rows.length}
+      {hasMore && "+"}
+    </span>
   );
 }
 

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { ParleyError } from "parley/client";
 import { useEffect } from "react";
 import { readConsole } from "../api/fetch.ts";
-import { signIn, signInFault } from "../api/session.ts";
+import { linkIsUsed, signIn, signInFault } from "../api/session.ts";
 import { TextField } from "../parts/fields.tsx";
 import { ApiForm, useApiForm } from "../parts/form.tsx";
 
@@ -17,6 +17,11 @@ export function SignInPage() {
     <main className="lonely">
       <div className="sign-in">
         <h1>Parley</h1>
+        {linkIsUsed && (
+          <p className="notice" role="alert">
+            This link was used before, or is older than ten minutes. The API key that stands beside it signs in too.
+          </p>
+        )}
         <ByProvider />
         <ApiForm form={form} action="Sign in" disabled={form.values.apiKey.trim() === ""}>
           <TextField
@@ -26,8 +31,8 @@ export function SignInPage() {
             masked
             hint={
               <>
-                Or a dashboard token. An operator enters what the service has as <code>OPERATOR_TOKEN</code>. It is not
-                kept in this browser.
+                <code>npm start</code> prints one. A dashboard token is taken too; an operator enters what the service
+                has as <code>OPERATOR_TOKEN</code>. It is not kept in this browser.
               </>
             }
           />

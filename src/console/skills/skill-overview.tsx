@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import type { LibrarySkillSummary, SkillSummary } from "parley/client";
 import { useState } from "react";
 import { Link } from "wouter";
-import { useAgents } from "../api/agents.ts";
+import { firstUsable, useAgents } from "../api/agents.ts";
 import { parley } from "../api/client.ts";
 import { useCursorList } from "../api/cursor-list.ts";
 import { useFilters } from "../api/filters.ts";
@@ -23,7 +23,7 @@ export function SkillOverview() {
   const [filters, setFilters] = useFilters("agentId");
   const agents = useAgents();
   const known = agents.data?.agents ?? [];
-  const agentId = filters.agentId ?? known[0]?.id;
+  const agentId = filters.agentId ?? firstUsable(known)?.id;
   const [adding, setAdding] = useState<"agent" | "library" | null>(null);
   const close = () => setAdding(null);
   return (

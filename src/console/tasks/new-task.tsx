@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { useLocation } from "wouter";
-import { useAgents } from "../api/agents.ts";
+import { firstUsable, useAgents } from "../api/agents.ts";
 import { parley } from "../api/client.ts";
 import { queryClient } from "../api/queries.ts";
 import { AgentPicker } from "../parts/agent-picker.tsx";
@@ -16,7 +16,7 @@ export function NewTaskPage() {
   const agents = useAgents();
   const known = agents.data?.agents ?? [];
   const [chosen, setChosen] = useState<string | null>(null);
-  const agentId = chosen ?? known[0]?.id ?? null;
+  const agentId = chosen ?? firstUsable(known)?.id ?? null;
   const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
   const form = useApiForm(newTask(timeZone), async (values) => {
     const { task } = await parley.tasks.create({ agentId: agentId ?? "", ...taskOfForm(values) });

@@ -1,6 +1,7 @@
 import { Cron } from "croner";
 import type { Task, TaskUpdate } from "parley/client";
 import { jsonText, readJsonText } from "../parts/json-text.ts";
+import { cronWords } from "./cron-words.ts";
 
 type TaskSchedule = Task["schedule"];
 
@@ -73,7 +74,10 @@ export function scheduleOf({ kind, at, every, unit, expression, timezone }: Task
 export function scheduleText(schedule: TaskSchedule): string {
   if (schedule === null) return "when it is started";
   if (schedule.kind === "once") return "once";
-  if (schedule.kind === "cron") return `${schedule.config.expression} (${schedule.config.timezone})`;
+  if (schedule.kind === "cron") {
+    const { expression, timezone } = schedule.config;
+    return `${cronWords(expression) ?? expression} (${timezone})`;
+  }
   const { every, unit } = intervalWords(schedule.config.everyMs);
   return every === "1" ? `every ${unit.slice(0, -1)}` : `every ${every} ${unit}`;
 }

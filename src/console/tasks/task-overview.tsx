@@ -1,3 +1,4 @@
+import { useQuery } from "@tanstack/react-query";
 import type { TaskSummary } from "parley/client";
 import { Link } from "wouter";
 import { useAgentName } from "../api/agents.ts";
@@ -11,8 +12,9 @@ import type { Column } from "../parts/data-table.tsx";
 import { FilterBar } from "../parts/filter-bar.tsx";
 import { ListView } from "../parts/list-view.tsx";
 import { PageFrame } from "../parts/page.tsx";
+import { toneOf } from "../parts/tone.ts";
 import { When } from "../parts/when.tsx";
-import { scheduleText } from "./task-form.ts";
+import { nextFires, scheduleText } from "./task-form.ts";
 
 /** The tasks, the newest first. */
 export function TaskOverview() {
@@ -37,12 +39,14 @@ export function TaskOverview() {
       ),
     },
     { name: "Status", cell: statusOf },
+    { name: "Last run", cell: LastRun },
+    { name: "Last ten", cell: ({ id, latestRunId }) => <LastTen taskId={id} latestRunId={latestRunId} /> },
     { name: "Runs", cell: ({ schedule }) => scheduleText(schedule) },
+    { name: "Next", cell: NextRun, wideOnly: true },
     {
       name: "Agent",
       cell: ({ agentId }) => <Link href={`/agents/${agentId}`}>{agentName(agentId)}</Link>,
     },
-    { name: "Changed", cell: ({ updatedAt }) => <When at={updatedAt} />, wideOnly: true },
   ];
   return (
     <PageFrame
@@ -69,6 +73,50 @@ export function TaskOverview() {
         }
       />
     </PageFrame>
+  );
+}
+
+/** What the last run came to, and when. */
+function LastRun({ latestRun, activeRunId }: TaskSummary) {
+  if (latestRun === null) return <span className="faint">never</span>;
+  return (
+    <>
+      <StatusBadge status={latestRun.status} />
+      {latestRun.finishedAt !== null && activeRunId === null && (
+        <span className="block faint">
+          <When at={latestRun.finishedAt} />
+        </span>
+      )}
+    </>
+  );
+}
+
+function NextRun({ enabled, schedule }: TaskSummary) {
+  const [next] = enabled ? nextFires(schedule, new Date(), 1) : [];
+  return next === undefined ? <span className="faint">–</span> : <When at={next.toISOString()} />;
+}
+
+/** Runs that are looked back at. */
+const lookedBack = 10;
+
+/** How the last runs ended, the newest at the right. */
+function LastTen({ taskId, latestRunId }: { readonly taskId: string; readonly latestRunId: string | null }) {
+  const { data } = useQuery({
+    queryKey: ["task-runs", taskId, "last", latestRunId],
+    queryFn: ({ signal }) => parley.taskRuns.list(taskId, { limit: lookedBack }, { signal }),
+    enabled: latestRunId !== null,
+    refetchInterval: 30_000,
+  });
+  const runs = (data?.data ?? []).toReversed();
+  const ended = runs.filter(({ finishedAt }) => finishedAt !== null);
+  const good = ended.filter(({ status }) => status === "succeeded").length;
+  if (runs.length === 0) return <span className="faint">–</span>;
+  return (
+    <span className="run-dots" role="img" aria-label={`${good} of ${ended.length} succeeded`}>
+      {runs.map(({ id, status }) => (
+        <i key={id} className={toneOf(status)} title={status} />
+      ))}
+    </span>
   );
 }
 

@@ -36,7 +36,7 @@ const columns: readonly Column<TaskRun>[] = [
     cell: ({ id, turnId, error }) => (
       <>
         {turnId === null ? <code>{id}</code> : <Link href={`/turns/${turnId}`}>{id}</Link>}
-        {error !== null && <span className="fault">{error.message}</span>}
+        {error !== null && <p className="fault">{error.message}</p>}
       </>
     ),
   },

@@ -53,17 +53,23 @@ const columns: readonly Column<WebhookDelivery>[] = [
     name: "Event",
     cell: ({ id, type }) => (
       <>
-        <strong>{type}</strong> <code>{id}</code>
+        <strong>{type}</strong> <code className="block faint">{id}</code>
       </>
     ),
   },
   { name: "Status", cell: ({ status }) => <StatusBadge status={status} /> },
   { name: "Attempts", cell: ({ attemptCount }) => attemptCount, numeric: true },
   { name: "Last attempt", cell: LastAttempt },
-  { name: "Next", cell: ({ nextAttemptAt }) => nextAttemptAt && <When at={nextAttemptAt} />, wideOnly: true },
+  { name: "Next", cell: NextAttempt, wideOnly: true },
   { name: "Happened", cell: ({ timestamp }) => <When at={timestamp} /> },
   { name: "", cell: (delivery) => <RetryDelivery delivery={delivery} /> },
 ];
+
+/** An address that fails is tried once a minute, so what is due may wait for others before it. */
+function NextAttempt({ nextAttemptAt }: WebhookDelivery) {
+  if (nextAttemptAt === null) return <span className="faint">–</span>;
+  return Date.parse(nextAttemptAt) <= Date.now() ? "due" : <When at={nextAttemptAt} />;
+}
 
 /** What the receiver said last, or why it could not be asked. */
 function LastAttempt({ attempts }: WebhookDelivery) {

@@ -26,7 +26,19 @@ const columns: readonly Column<Webhook>[] = [
     ),
   },
   { name: "Description", cell: ({ description }) => description || <span className="faint">–</span> },
-  { name: "Status", cell: (webhook) => <StatusBadge status={webhookStatus(webhook)} /> },
+  {
+    name: "Status",
+    cell: (webhook) => (
+      <>
+        <StatusBadge status={webhookStatus(webhook)} />
+        {webhook.enabled && webhook.failingSince !== null && (
+          <span className="block faint">
+            since <When at={webhook.failingSince} />
+          </span>
+        )}
+      </>
+    ),
+  },
   { name: "Events", cell: ({ events }) => events.join(", "), wideOnly: true },
   { name: "Created", cell: ({ createdAt }) => <When at={createdAt} /> },
 ];
