@@ -65,7 +65,7 @@ export async function readHealth(sql: Sql, ctx: Pick<Ctx, "relay">, version: str
       select current_setting('server_version') as version, pg_database_size(current_database())::float8 as bytes,
         (select count(*)::int from pg_stat_activity where backend_type = 'client backend') as connections,
         current_setting('max_connections')::int as connections_max,
-        coalesce((select extract(epoch from now() - min(xact_start))::float8 from pg_stat_activity
+        coalesce((select greatest(0, extract(epoch from clock_timestamp() - min(xact_start)))::float8 from pg_stat_activity
           where backend_type = 'client backend' and xact_start is not null and pid <> pg_backend_pid()), 0) as oldest_transaction_seconds,
         pg_is_in_recovery() as is_standby`,
     pingRelay(ctx),

@@ -104,11 +104,12 @@ function Canvas({ at, series, kind = "lines", format = plain, heightPx = 140, ca
         latest.current.format(value),
       );
     }
-    void draw();
+    // Who leaves the page while its code is on the way needs no drawing; the table has the values.
+    const redraw = () => void draw().catch(() => {});
+    redraw();
     const onResize = () => drawn.current?.setSize({ width: element.clientWidth, height: heightPx });
     const resized = new ResizeObserver(onResize);
     resized.observe(element);
-    const redraw = () => void draw();
     colors.addEventListener("change", redraw);
     return () => {
       over = true;

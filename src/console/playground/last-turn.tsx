@@ -1,11 +1,21 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "wouter";
 import { parley } from "../api/client.ts";
+import { FailureBoxOf } from "../conversation/failure-box.tsx";
 import { StatusBadge } from "../parts/badge.tsx";
 import { countText, durationText } from "../parts/moment.ts";
+import { costText } from "../parts/money.ts";
+
+interface LastTurnProps {
+  readonly sessionId: string;
+  /** How many messages there are: of another number the turn is read anew. */
+  readonly count: number;
+  /** Called when a failed turn runs again; null where the failure is shown already. */
+  readonly onRunAgain: (() => void) | null;
+}
 
 /** What the last turn of a session took, and the way to its page. */
-export function LastTurn({ sessionId, count }: { readonly sessionId: string; readonly count: number }) {
+export function LastTurn({ sessionId, count, onRunAgain }: LastTurnProps) {
   const { data } = useQuery({
     queryKey: ["last-turn", sessionId, count],
     queryFn: ({ signal }) => parley.turns.list({ sessionId, limit: 1 }, { signal }),
@@ -16,6 +26,7 @@ export function LastTurn({ sessionId, count }: { readonly sessionId: string; rea
   const turn = data?.data[0];
   if (turn === undefined || turn.finishedAt === null) return null;
   const firstText = turn.firstTextAt && Date.parse(turn.firstTextAt) - Date.parse(turn.acceptedAt);
+  if (turn.status === "failed" && onRunAgain !== null) return <FailureBoxOf turnId={turn.id} onRunAgain={onRunAgain} />;
   return (
     <p className="last-turn">
       <StatusBadge status={turn.status} />
@@ -24,6 +35,7 @@ export function LastTurn({ sessionId, count }: { readonly sessionId: string; rea
       <span>
         {countText(turn.inputTokens)} tokens in, {countText(turn.outputTokens)} out
       </span>
+      {turn.costUsd !== null && <span>{costText(turn)}</span>}
       <Link href={`/turns/${turn.id}`}>Turn</Link>
       <Link href={`/sessions/${turn.agentId}/${sessionId}`}>Session</Link>
     </p>

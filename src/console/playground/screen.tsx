@@ -10,6 +10,7 @@ import { usePlaygroundAddress } from "./address.ts";
 import { AgentChoice, VersionChoice } from "./choices.tsx";
 import { Composer } from "./composer.tsx";
 import { useLastAddress } from "./last-address.ts";
+import { PastTalks } from "./past.tsx";
 import type { TalkPhase } from "./phase.ts";
 import type { Talk } from "./talk.ts";
 import { TalkView } from "./talk-view.tsx";
@@ -127,6 +128,13 @@ function Columns({ begun }: { readonly begun: number }) {
     all((talk) => talk.chat.sendMessage(text.trim() === "" ? { files } : { text, files }));
   return (
     <div className="playground" data-columns={shown.length}>
+      {!isComparing && (
+        <PastTalks
+          agentId={agentId}
+          sessionId={columns[0]?.sessionId ?? null}
+          onChoose={(session) => change({ session }, true)}
+        />
+      )}
       <div className="columns">
         {shown.map(({ talk, renew, onPhase, session }, at) => (
           // biome-ignore lint/a11y/useSemanticElements: the two columns are a group each, not fields.

@@ -77,7 +77,9 @@ export function TalkView({ talk, onPhase, onFork, renew }: TalkViewProps) {
           <Button onClick={() => void talk.chat.regenerate()}>Try again</Button>
         </div>
       )}
-      {phase === "over" && talk.sessionId !== null && <LastTurn sessionId={talk.sessionId} count={messages.length} />}
+      {phase === "over" && talk.sessionId !== null && (
+        <LastTurn sessionId={talk.sessionId} count={messages.length} onRunAgain={error === undefined ? renew : null} />
+      )}
     </div>
   );
 }

@@ -19,6 +19,7 @@ import { Facts, PageFrame, Section } from "../parts/page.tsx";
 import { Await } from "../parts/states.tsx";
 import { TitleLine } from "../parts/title-line.tsx";
 import { When } from "../parts/when.tsx";
+import { NewClientToken } from "./client-token.tsx";
 import { StopUser } from "./stop-user.tsx";
 import { UserMemories } from "./user-memories.tsx";
 
@@ -36,6 +37,7 @@ export function UserPage({ userId }: { readonly userId: string }) {
       actions={
         <>
           <CopyLink />
+          <NewClientToken userId={userId} />
           <StopUser userId={userId} />
         </>
       }

@@ -110,7 +110,7 @@ function HowToVerify() {
           'import { Webhook } from "standardwebhooks";',
           "",
           "// Throws where the signature is wrong, or older than five minutes. The body is the text as it came.",
-          "const event = new Webhook(process.env.WEBHOOK_SECRET).verify(body, request.headers);",
+          "const event = new Webhook(secret).verify(body, request.headers);",
         ].join("\n")}
       />
     </details>

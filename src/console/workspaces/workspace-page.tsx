@@ -31,7 +31,7 @@ export function WorkspacePage({ workspaceId }: { readonly workspaceId: string })
             onEnd={() => void queryClient.invalidateQueries({ queryKey: workspaceFilesKey(workspaceId) })}
           />
           <Section title="Files">
-            <WorkspaceFiles workspaceId={workspaceId} empty="The workspace holds no file." />
+            <WorkspaceFiles workspaceId={workspaceId} empty="The workspace holds no file." editable />
           </Section>
         </PageFrame>
       )}
