@@ -94,6 +94,12 @@ describe.skipIf(!hasBrowser)("the screens of money and users", () => {
     await person.page.getByRole("alertdialog").getByRole("button", { name: "Let go on" }).click();
     await person.button("Stop user").waitFor();
     expect((await say("eve")).status).toBe(201);
+    await t.parley.memories.create(agentId, { text: "Eve likes tea.", userId: "eve" });
+    await t.parley.memories.create(agentId, { text: "Tea is at five." });
+    await person.press("Forget user");
+    await person.page.getByRole("alertdialog").getByRole("button", { name: "Forget user" }).click();
+    await person.sees("2 sessions and 1 memory are erased.");
+    expect((await t.parley.memories.list(agentId)).data.map(({ text }) => text)).toEqual(["Tea is at five."]);
     expect(await person.wrongs()).toEqual([]);
     expect(await person.wrongsOnPhone()).toEqual([]);
   });

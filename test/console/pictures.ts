@@ -1,5 +1,5 @@
 /**
- * Makes the pictures of the console's screens in docs/console, light and dark, wide and narrow,
+ * Makes the pictures of the console's screens in docs/console, wide ones light and dark, narrow ones light,
  * on an installation of its own with invented data: `npm run console:pictures`. With names of
  * screens behind `--` it makes those only.
  */
@@ -12,6 +12,7 @@ import { startInstallation } from "../harness/installation.ts";
 import { inRepository } from "../harness/repository.ts";
 import { SlackServer } from "../servers/slack.ts";
 import { inventData } from "./picture-data.ts";
+import { startPictureModel } from "./picture-model.ts";
 
 const operatorToken = "operator-token-of-the-pictures";
 const sizes = { wide: { width: 1280, height: 800 }, narrow: { width: 360, height: 740 } };
@@ -25,15 +26,19 @@ const folder = inRepository("docs/console");
 const slack = new SlackServer();
 await ensureConsoleBuilt();
 await slack.start();
-const service = await startInstallation({ OPERATOR_TOKEN: operatorToken, CHAT_A_API_URL: slack.apiUrl });
+const model = startPictureModel();
+const service = await startInstallation({
+  ...{ OPERATOR_TOKEN: operatorToken, CHAT_A_API_URL: slack.apiUrl, ALLOW_PRIVATE_NETWORK: "1" },
+});
 const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
 try {
   await mkdir(folder, { recursive: true });
   const parley = new Parley({ baseUrl: service.url, apiKey: service.apiKey });
-  const places = await inventData(parley, slack);
+  const places = await inventData(parley, slack, model.url);
   await takePictures(browser, service.apiKey, places);
   await takePictures(browser, operatorToken, {
-    "operator-queue": "/operator",
+    "operator-health": "/operator",
+    "operator-queue": "/operator/queue",
     "operator-workers": "/operator/workers",
     "operator-tenants": "/operator/tenants",
   });
@@ -41,11 +46,14 @@ try {
   await browser.close();
   await service.stop();
   await slack.stop();
+  await model.stop();
 }
 
 async function takePictures(on: Browser, token: string, places: Readonly<Record<string, string>>): Promise<void> {
   for (const colorScheme of ["light", "dark"] as const) {
     for (const [size, viewport] of Object.entries(sizes)) {
+      // On a phone the colors show nothing that the wide pictures do not.
+      if (size === "narrow" && colorScheme === "dark") continue;
       const context = await on.newContext({ viewport, colorScheme, locale: "en-GB", timezoneId: "Europe/Berlin" });
       const page = await context.newPage();
       await page.goto(`${service.url}/console`);

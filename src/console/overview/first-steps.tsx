@@ -20,7 +20,7 @@ export function FirstSteps() {
   const agents = useAgents();
   const sessions = useQuery({
     queryKey: ["sessions", "any"],
-    queryFn: ({ signal }) => parley.sessions.listLatest({ limit: 20 }, { signal }),
+    queryFn: ({ signal }) => parley.sessions.listLatest({ limit: 1 }, { signal }),
   });
   if (!mayEdit || hidden || !providers.data || !agents.data || !sessions.data) return null;
   // What `npm start` brings is not one's own: an agent that was changed, or another one, is.

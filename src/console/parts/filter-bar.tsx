@@ -1,14 +1,16 @@
 import { type ReactNode, useEffect, useId, useRef, useState } from "react";
+import { SavedFilters } from "./saved-filters.tsx";
 import { useShortcuts } from "./shortcuts.ts";
 
-/** The filters above a list. */
-export function FilterBar({ children }: { readonly children: ReactNode }) {
+/** The filters above a list; with `keeps`, a person may keep some of them in the browser. */
+export function FilterBar({ children, keeps = false }: { readonly children: ReactNode; readonly keeps?: boolean }) {
   const place = useRef<HTMLElement>(null);
   const focus = () => place.current?.querySelector<HTMLElement>("input[type=search], input, select")?.focus();
   useShortcuts([{ keys: "/", does: "Go to the filters", act: focus }]);
   return (
     <search className="filter-bar" ref={place}>
       <form onSubmit={(event) => event.preventDefault()}>{children}</form>
+      {keeps && <SavedFilters />}
     </search>
   );
 }

@@ -7,6 +7,7 @@ import { useFilters } from "../api/filters.ts";
 import { useSessionMarks } from "../api/questions.ts";
 import { AgentPicker } from "../parts/agent-picker.tsx";
 import { StatusBadge } from "../parts/badge.tsx";
+import { CopyLink } from "../parts/copyable-id.tsx";
 import type { Column } from "../parts/data-table.tsx";
 import { FilterBar, TextFilter } from "../parts/filter-bar.tsx";
 import { ListView } from "../parts/list-view.tsx";
@@ -39,8 +40,8 @@ export function SessionList() {
   const nameOf = useAgentName();
   const markOf = useSessionMarks(list.rows);
   return (
-    <PageFrame title="Sessions">
-      <FilterBar>
+    <PageFrame title="Sessions" actionsNeed="reader" actions={<CopyLink />}>
+      <FilterBar keeps>
         <TextFilter label="Search" value={words} onChange={(value) => setFilters({ words: value })} />
         <AgentPicker value={agentId} onChange={(chosen) => setFilters({ agentId: chosen })} optional />
         <TextFilter label="User" value={userId} onChange={(value) => setFilters({ userId: value })} />

@@ -81,8 +81,8 @@ export function Navigation({ groups, session, present, onClose }: NavigationProp
   );
 }
 
-/** Calls that are counted beside the link of the approvals, and how often, in ms. */
-const countedMax = 50;
+/** Calls that are counted beside the link of the approvals, as many as the overview reads, and how often, in ms. */
+const countedMax = 10;
 const countedEveryMs = 20_000;
 
 /** How many calls wait for a person; the screen itself says it to those who do not see. */

@@ -5,8 +5,10 @@ import { parley } from "../api/client.ts";
 import { useCursorList } from "../api/cursor-list.ts";
 import { useFilters } from "../api/filters.ts";
 import { useQuestions } from "../api/questions.ts";
+import { useMay } from "../api/role.ts";
 import { AgentPicker } from "../parts/agent-picker.tsx";
 import { StatusBadge } from "../parts/badge.tsx";
+import { CopyLink } from "../parts/copyable-id.tsx";
 import type { Column } from "../parts/data-table.tsx";
 import { FilterBar, SelectFilter, TextFilter } from "../parts/filter-bar.tsx";
 import { ListView } from "../parts/list-view.tsx";
@@ -47,7 +49,7 @@ export function TurnList() {
   const agentName = useAgentName();
   const questionOf = useQuestions(list.rows.map(({ id }) => id));
   return (
-    <PageFrame title="Turns" actionsNeed="runner" actions={<CancelAll filters={filters} />}>
+    <PageFrame title="Turns" actionsNeed="reader" actions={<ListActions filters={filters} />}>
       <TurnFilterBar filters={filters} onChange={setFilters} />
       {longest && filters.since === undefined && <p className="hint">The longest of the last 24 hours.</p>}
       <ListView
@@ -61,6 +63,16 @@ export function TurnList() {
   );
 }
 
+function ListActions({ filters }: { readonly filters: TurnFilters }) {
+  const mayCancel = useMay("runner");
+  return (
+    <>
+      <CopyLink />
+      {mayCancel && <CancelAll filters={filters} />}
+    </>
+  );
+}
+
 interface TurnFilterBarProps {
   readonly filters: TurnFilters;
   onChange(change: TurnFilters): void;
@@ -68,7 +80,7 @@ interface TurnFilterBarProps {
 
 function TurnFilterBar({ filters, onChange }: TurnFilterBarProps) {
   return (
-    <FilterBar>
+    <FilterBar keeps>
       <SelectFilter
         label="Status"
         value={filters.status}

@@ -42,7 +42,7 @@ export default function UsageScreen() {
   const mayPrice = useMay("admin");
   return (
     <PageFrame title="Usage">
-      <FilterBar>
+      <FilterBar keeps>
         <SelectFilter
           label="Month"
           value={months.find(({ from, to }) => from === days.from && to === days.to)?.name}

@@ -20,6 +20,7 @@ import { Await } from "../parts/states.tsx";
 import { TitleLine } from "../parts/title-line.tsx";
 import { When } from "../parts/when.tsx";
 import { NewClientToken } from "./client-token.tsx";
+import { ForgetUser } from "./forget-user.tsx";
 import { StopUser } from "./stop-user.tsx";
 import { UserMemories } from "./user-memories.tsx";
 
@@ -38,6 +39,7 @@ export function UserPage({ userId }: { readonly userId: string }) {
         <>
           <CopyLink />
           <NewClientToken userId={userId} />
+          <ForgetUser userId={userId} />
           <StopUser userId={userId} />
         </>
       }
