@@ -8,6 +8,9 @@ npm uninstall --omit=dev --no-audit --no-fund --ignore-scripts \
   react react-dom wouter uplot @base-ui/react @tanstack/react-query @ai-sdk/react
 mv /tmp/package.json package.json
 
+# A peer of Elysia and of the queue's, which ask for it only where they read types or a configuration in TypeScript.
+rm -rf node_modules/typescript node_modules/@typescript node_modules/.bin/tsc
+
 # Types, maps and manuals of packages; licences stay.
 find node_modules -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' \) -delete
 find node_modules -type f \( -iname '*.md' -o -iname '*.markdown' \) ! -iname 'licen[cs]e*' ! -iname 'notice*' -delete

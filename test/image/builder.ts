@@ -19,7 +19,7 @@ export const storage = "/var/tmp/parley-image-test";
 const dockerfile = "docs/container/Dockerfile";
 const tag = "localhost/parley-test:latest";
 /** On a busy machine. */
-const buildMsMax = 30 * 60_000;
+const buildMsMax = 60 * 60_000;
 
 function run(program: string, words: readonly string[], options: { cwd?: string } = {}): Promise<string> {
   return new Promise((resolve, reject) => {

@@ -26,7 +26,7 @@ describe.skipIf(!canBuild || sharedRedisUrl === null)("the image", () => {
     installation = await startInstallation();
     const megabytes = Math.round(image.bytes / 1e6);
     process.stderr.write(`  the image: ${megabytes} MB, ${image.layers} layers, user ${image.config.User}\n`);
-  }, 60 * minute);
+  }, 120 * minute);
   afterAll(async () => {
     await installation?.[Symbol.asyncDispose]();
     await image?.[Symbol.asyncDispose]();
@@ -76,7 +76,8 @@ describe.skipIf(!canBuild || sharedRedisUrl === null)("the image", () => {
     });
     expect(await looks.exited).toBe(0);
     const words = looks.printed().split(/\s+/);
-    const unwanted = ["@biomejs", "@deno", "bun-types", "fast-check", "playwright-core", "react", "react-dom", "uplot"];
+    const tools = ["@biomejs", "@deno", "bun-types", "fast-check", "playwright-core", "typescript", "@typescript"];
+    const unwanted = [...tools, "react", "react-dom", "uplot"];
     expect([...unwanted, "console", "loadtest", "test"].filter((name) => words.includes(name))).toEqual([]);
     expect(words.slice(-2)).toEqual(["1000", ""]);
     expect(looks.printed()).not.toMatch(/^\/app/m);
