@@ -28,6 +28,8 @@ export async function startBalancer(servers: readonly string[]): Promise<Balance
     "  timeout connect 1s",
     "  timeout client 60s",
     "  timeout server 60s",
+    // Left out it is `inter`: a process that waits for so long for its turn on a busy machine would count as gone.
+    "  timeout check 10s",
     "  option http-keep-alive",
     "  retries 3",
     "  retry-on conn-failure",
