@@ -3,9 +3,11 @@ import type { ConsolePage } from "../harness/console-page.ts";
 import { oidcEnv, signInPerson, useIdentityProvider } from "../harness/console-person.ts";
 import { useTenant } from "../harness/fixture.ts";
 import { type ApiResponse, eventually, type TestTenant } from "../harness/harness.ts";
+import { makeAgent } from "../harness/seed.ts";
+import { messagesOf, play, script, sessionPath } from "../harness/turns.ts";
 
 const idp = await useIdentityProvider();
-const { h } = await useTenant({ env: oidcEnv(idp) });
+const { h } = await useTenant({ worker: true, env: oidcEnv(idp) });
 
 /** A tenant, and an admin of it who is about to be removed or lowered: a member, and a second key. */
 async function scene() {
@@ -42,7 +44,7 @@ const lasting = [
 ] as const;
 
 /** Keeps a row locked, as a change of it does, until it is released. */
-async function holdRow(table: "agents" | "tenants", id: string) {
+async function holdRow(table: "agents" | "tenants" | "turns", id: string) {
   const free = Promise.withResolvers<void>();
   const held = Promise.withResolvers<void>();
   const holding = h.sql.begin(async (inner) => {
@@ -58,11 +60,19 @@ async function holdRow(table: "agents" | "tenants", id: string) {
 }
 
 /** How many statements wait for a row of a table. */
-async function waitingFor(table: "agents" | "tenants"): Promise<number> {
+async function waitingFor(table: "agents" | "tenants" | "turns"): Promise<number> {
   const [row] = await h.sql`
     select count(*)::int as rows from pg_stat_activity
     where wait_event_type = 'Lock' and query like ${`%from ${table}%`} and datname = current_database()`;
   return row?.rows;
+}
+
+/** Whether a removal waits for those who write. */
+async function isWaitingToEnd(): Promise<boolean> {
+  const rows = await h.sql`
+    select 1 from pg_stat_activity
+    where wait_event = 'advisory' and query like '%access.end%' and datname = current_database()`;
+  return rows.length > 0;
 }
 
 const countOf = async (t: TestTenant): Promise<number> => {
@@ -87,9 +97,7 @@ describe("a request that is under way", () => {
       });
       await eventually(async () => {
         if (isEnded) return true;
-        const [row] = await h.sql`
-          select 1 from pg_stat_activity where wait_event = 'advisory' and datname = current_database()`;
-        return row !== undefined || (await waitingFor("tenants")) >= 4;
+        return (await isWaitingToEnd()) || (await waitingFor("tenants")) >= 4;
       });
       await release();
       expect([200, 204]).toContain((await ending).status);
@@ -129,6 +137,52 @@ test("what has a transaction of its own is not done for who was removed while it
   expect((await asked).status).toBe(401);
   expect((await t.call("GET", `/v1/agents/${agent.id}`)).body.name).toBe("As it was");
 });
+
+test.each(["by its approval", "by a message"])(
+  "a person's decision on a tool call, %s, is made before the removal is answered, or not at all",
+  async (how) => {
+    const { t, page, member, ...rest } = await scene();
+    const agentId = await makeAgent(h, t, {
+      tools: ["memory"],
+      approvalInChat: { default: "manual" as const, overrides: [] },
+    });
+    const message = script('tool=memory_save args={"text":"a"} ; text="Saved."');
+    const { sessionId, turnId } = await play(t, agentId, null, { message });
+    const statuses = async () =>
+      (await h.sql`select id, status from approvals where turn_id = ${turnId}`) as unknown as {
+        id: string;
+        status: string;
+      }[];
+    const [approval] = await statuses();
+    const at = sessionPath(agentId, sessionId).replace("/v1", "");
+    const answered = (await messagesOf(t, agentId, sessionId)).at(-1);
+    const parts = answered.parts.map((part: { state?: string; approval?: object }) =>
+      part.state === "approval-requested"
+        ? { ...part, state: "approval-responded", approval: { ...part.approval, approved: true } }
+        : part,
+    );
+    const release = await holdRow("turns", turnId);
+    const asked =
+      how === "by a message"
+        ? page.call("POST", at, { body: { message: { ...answered, parts }, stream: false } })
+        : page.call("POST", `${at}/tool-approvals/${approval?.id}`, { body: { approved: true } });
+    await eventually(async () => (await waitingFor("turns")) > 0);
+    let then: string | null = null;
+    const ending = remove({ t, page, member, ...rest }).finally(async () => {
+      then = (await statuses())[0]?.status ?? null;
+    });
+    await eventually(async () => then !== null || (await isWaitingToEnd()));
+    await release();
+    expect((await ending).status).toBe(204);
+    const { status } = await asked;
+    expect((await statuses())[0]?.status).toBe(then ?? "");
+    expect([how === "by a message" ? [200, 201, 202].includes(status) : status === 202, String(then)]).toEqual([
+      true,
+      "approved",
+    ]);
+  },
+  60_000,
+);
 
 test("a member who was lowered meanwhile does not raise itself again", async () => {
   for (let round = 0; round < 5; round += 1) {

@@ -1,6 +1,7 @@
 import { recordAudit } from "../../kernel/audit/record.ts";
 import type { Principal } from "../../kernel/auth/authenticator.ts";
 import { requireAbility } from "../../kernel/auth/client-scope.ts";
+import { requireStanding } from "../../kernel/auth/standing.ts";
 import type { Ctx } from "../../kernel/context.ts";
 import { json, type Tx } from "../../kernel/database/client.ts";
 import { tx } from "../../kernel/database/transaction.ts";
@@ -110,6 +111,7 @@ export async function settlePause(ctx: Ctx, request: PauseRequest): Promise<Sett
   const { principal, agentId, sessionId, key } = request;
   if ((await findSession(ctx.sql, principal.tenant.id, agentId, sessionId)) === null) throw new ApiError("not_found");
   return tx(ctx.sql, async (inner) => {
+    await requireStanding(inner, principal, { role: "approver" });
     if (key !== null) {
       await waitForKey(inner, key);
       const known = await recallKey(inner, ctx.sealer, key);
