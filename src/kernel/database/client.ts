@@ -1,4 +1,5 @@
 import postgres from "postgres";
+import { SharedSlots } from "../async/shared-slots.ts";
 import { databaseWaitMs } from "../limits.ts";
 import { addressOf, type DatabaseAddress } from "./address.ts";
 import { withDeadline } from "./deadline.ts";
@@ -26,6 +27,8 @@ export interface PoolOptions {
   readonly isPooled?: boolean;
 }
 
+/** Of a pool's connections the transactions of one tenant have this part at most: such as wait for one another's locks would have them all. */
+const tenantShare = 0.5;
 /** A connection that nothing uses for this long is closed: one process's rest is another's room. */
 const idleSeconds = 20;
 /** Made in each session by a statement: a pooler in session mode refuses them as start-up parameters. */
@@ -79,13 +82,16 @@ export function openDatabase({ url, max, applicationName, isPooled = false }: Po
     },
   );
   const limitOf = pooled === null ? null : (expiresAt: number) => pooled.limitOf(expiresAt);
-  pools.set(sql, { use, closeSilent, noteError, limitOf });
+  const shares = new SharedSlots(Number.POSITIVE_INFINITY, Math.ceil(max * tenantShare));
+  pools.set(sql, { use, shares, closeSilent, noteError, limitOf });
   return sql;
 }
 
 /** What a transaction needs of its pool. */
 interface Pool {
   readonly use: PoolUse;
+  /** Held by the transactions of each tenant. */
+  readonly shares: SharedSlots;
   /** Closes the connections on which nothing comes any more; called when a statement or transaction was too late. */
   readonly closeSilent: () => void;
   /** Called with the error of a transaction. */

@@ -1,6 +1,7 @@
 import { inTransaction, refuseInTransaction } from "../async/in-transaction.ts";
 import { sleep, within } from "../async/wait.ts";
 import { databaseWaitMs } from "../limits.ts";
+import { workHere } from "../telemetry/work.ts";
 import { type AnySql, poolUseOf, type Sql, type Tx } from "./client.ts";
 import { DeadlineError } from "./deadline.ts";
 import { isTransient, isUnavailable } from "./failure.ts";
@@ -9,7 +10,7 @@ import { isTransient, isUnavailable } from "./failure.ts";
  * Runs `work` in one transaction, or inside the caller's when `sql` already is one.
  *
  * The wait for a connection and for all statements together has a limit
- * (`databaseWaitMs`); a transaction that outlives it is rolled back. A
+ * (`databaseWaitMs`), and a tenant has half of the pool's connections at most; a transaction that outlives it is rolled back. A
  * connection that broke before the commit, a deadlock or a serialisation failure
  * is retried within the limit: a short outage is not an error. Therefore `work` must
  * change nothing but the database, and use no connection but its own: a request to a
@@ -18,6 +19,26 @@ import { isTransient, isUnavailable } from "./failure.ts";
 export async function tx<T>(sql: AnySql, work: (tx: Tx) => Promise<T>): Promise<T> {
   if ("savepoint" in sql) return work(sql);
   const expiresAt = Date.now() + databaseWaitMs;
+  const release = await takeShare(sql);
+  try {
+    return await repeated(sql, expiresAt, work);
+  } finally {
+    release();
+  }
+}
+
+/** Waits for a place among the transactions of the tenant for whom this is done. Returns the function that gives it back. */
+async function takeShare(sql: Sql): Promise<() => void> {
+  const tenantId = workHere()?.tenantId;
+  const shares = poolUseOf(sql)?.shares;
+  if (tenantId === undefined || shares === undefined) return () => {};
+  const signal = AbortSignal.timeout(databaseWaitMs);
+  return shares.take(tenantId, signal).catch(() => {
+    throw new DeadlineError("Other transactions of the tenant did not end in time.");
+  });
+}
+
+async function repeated<T>(sql: Sql, expiresAt: number, work: (tx: Tx) => Promise<T>): Promise<T> {
   for (;;) {
     const state = { expired: false, committing: false };
     try {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import postgres from "postgres";
 import { openDatabase, type Sql } from "../../../src/kernel/database/client.ts";
 import { tx } from "../../../src/kernel/database/transaction.ts";
+import { workFor } from "../../../src/kernel/telemetry/work.ts";
 import { eventually } from "../../harness/eventually.ts";
 import { cloneDatabase, dropDatabase } from "../../harness/harness.ts";
 
@@ -74,6 +75,18 @@ for (const [what, ask] of Object.entries({ statements: update, transactions: upd
     });
   });
 }
+
+test("transactions of a tenant that wait for one another leave half of the connections to others", async () => {
+  const many = () =>
+    workFor({ tenantId: "ten_a" }, "test", () => Promise.all(Array.from({ length: 5 }, updateInTransaction)));
+  const held = connectionsMax / 2;
+  await whileWaiting(held, many, async () => {
+    const [row] = await workFor({ tenantId: "ten_b" }, "test", () => tx(sql, (inner) => inner`select 1 as one`));
+    expect(row).toEqual({ one: 1 });
+    // Nor do those that wait for a place hold a connection.
+    expect((await sql`select 2 as two`)[0]).toEqual({ two: 2 });
+  });
+});
 
 test("statements that are asked while all connections wait get the first that is free", async () => {
   const ended: string[] = [];
