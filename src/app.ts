@@ -185,7 +185,10 @@ function failed({ log }: Ctx, request: Request, error: unknown): Response {
     return envelope(request, unavailable());
   }
   const { pathname: path } = new URL(request.url);
-  log.error({ requestId, method: request.method, path, err: error }, "unforeseen error");
+  // The caller has hung up, and what was done for it has ended with that reason.
+  if (request.signal.aborted && error === request.signal.reason)
+    log.debug({ requestId, method: request.method, path }, "the caller has gone");
+  else log.error({ requestId, method: request.method, path, err: error }, "unforeseen error");
   return envelope(request, new ApiError("internal"));
 }
 

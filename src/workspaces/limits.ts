@@ -30,6 +30,8 @@ export const commandSecondsMax = 300;
 export const commandStdinCharactersMax = 262_144;
 /** The right to run programs in a workspace ends so long after it was renewed the last time. */
 export const commandLeaseMs = 10_000;
+/** A process has this long to begin with its command, on a busy machine. */
+export const processStartMs = 60_000;
 /** A process that has not stopped by itself this long after its time is killed. */
 export const processGraceMs = 3_000;
 /** CPU time after which the system ends a process whose worker has died, in seconds. */

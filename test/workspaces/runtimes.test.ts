@@ -94,10 +94,14 @@ for (const runtime of runtimes) {
     test("a command that its time has ended is 124, says so, and keeps nothing", async () => {
       const scope = await newScope(h, t);
       await upload(t, scope, "a", "A");
-      const { body } = await ask(scope.workspaceId, { command: "echo B > b; echo seen; sleep 60", timeoutSeconds: 1 });
-      expect(body.exitCode).toBe(124);
-      expect(body.stderr).toContain("1 s");
-      expect(await filesOf(scope)).toEqual({ a: "A" });
+      // One that waits, and some that never rest, while a file is overwritten.
+      for (const end of ["sleep 60", "while true; do :; done", "while true; do echo more >> a; done"]) {
+        const command = `echo B > b; echo B > a; echo seen; ${end}`;
+        const { body } = await ask(scope.workspaceId, { command, timeoutSeconds: 1 });
+        expect([end, body.exitCode]).toEqual([end, 124]);
+        expect(body.stderr).toContain("1 s");
+        expect(await filesOf(scope)).toEqual({ a: "A" });
+      }
       expect((await ask(scope.workspaceId, { command: "cat a" })).body.stdout).toBe("A");
     });
 

@@ -1,5 +1,5 @@
 import { Bash, type BashOptions, getCommandNames } from "just-bash";
-import { fileBytesMax, workspaceBytesMax, workspaceFilesMax } from "../limits.ts";
+import { fileBytesMax, processGraceMs, workspaceBytesMax, workspaceFilesMax } from "../limits.ts";
 import { pathProblem } from "../path-rules.ts";
 import { type Changes, type CommandResult, type FetchContents, noChanges, type StoredFile } from "../runtime.ts";
 import { cleanOutput } from "./clean-output.ts";
@@ -57,7 +57,8 @@ export async function runShellCommand(job: CommandJob, fetch: FetchContents): Pr
     cwd: "/",
     commands,
     customCommands: [rm],
-    executionLimits: { ...limits, maxExecutionTimeMs: guard.limitMs },
+    // The interpreter's own limit would end the command without the guard's knowledge, and what it wrote by half would be kept.
+    executionLimits: { ...limits, maxExecutionTimeMs: 2 * guard.limitMs + processGraceMs },
     // The process is the isolation; patching its globals as well would only slow it down.
     defenseInDepth: false,
     coverage: guard,

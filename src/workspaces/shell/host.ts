@@ -12,6 +12,7 @@ import {
   processGraceMs,
   processMemoryBytesMax,
   processMemoryCheckMs,
+  processStartMs,
 } from "../limits.ts";
 import { CommandCutError, type CommandResult, type RunOptions } from "../runtime.ts";
 import { startProcess } from "./process.ts";
@@ -62,9 +63,10 @@ function converse(
   const outcome = new Promise<CommandResult | SearchResult>((resolve, reject) => {
     const cut = (why: string) => reject(new CommandCutError(why));
     const limitMs = job.kind === "command" ? job.timeoutMs : commandMs;
-    const startLimit = () =>
-      setTimeout(() => cut(`The command was cut after ${limitMs / 1000} s.`), limitMs + processGraceMs);
-    let limit = startLimit();
+    let limit = setTimeout(
+      () => reject(new ToolError(`The shell did not start within ${processStartMs / 1000} s. Try again.`)),
+      processStartMs,
+    );
     let mayBegin = true;
     const memoryCheck = setInterval(async () => {
       if ((await memoryOf(child)) > processMemoryBytesMax) cut("The command was cut: it used more memory than it may.");
@@ -87,7 +89,7 @@ function converse(
         mayBegin = false;
         // A busy machine takes seconds to start a process, and the command is to have its full time.
         clearTimeout(limit);
-        limit = startLimit();
+        limit = setTimeout(() => cut(`The command was cut after ${limitMs / 1000} s.`), limitMs + processGraceMs);
       } else if (message.type === "failed") reject(new ToolError(message.message));
       else
         fetch(message.paths).then((contents) => {
