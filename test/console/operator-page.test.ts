@@ -112,7 +112,7 @@ describe.skipIf(!hasBrowser)("the operator's screen", () => {
     expect(asked.status).toBe(200);
     const [event] = await h.sql`
       select actor_id, resource_id from audit_events where action = 'tenant.create' and actor_id = 'console'`;
-    expect(event?.resource_id).toStartWith("ten_");
+    expect(event?.resourceId).toStartWith("ten_");
     expect(await person.wrongs()).toEqual([]);
   });
 
