@@ -26,6 +26,7 @@ interface OpenCallProps {
 export function OpenCall({ call, question }: OpenCallProps) {
   const { kind, tool, agentId, agentName, sessionId, userId, createdAt, input, inputIsLeftOut } = call;
   const mayAct = useMay(kind === "approval" ? "approver" : "runner");
+  const mayTalk = useMay("runner");
   const name = kind === "approval" ? `May ${agentName} run ${tool}?` : `${agentName} asks for the result of ${tool}`;
   return (
     // The list's keys lead here, and a and d act on the call that has the focus.
@@ -34,7 +35,11 @@ export function OpenCall({ call, question }: OpenCallProps) {
         <Badge tone="warn">{kind === "approval" ? "an approval" : "a result"}</Badge>
         <code>{tool}</code>
         <Link href={`/agents/${agentId}`}>{agentName}</Link>
-        <Link href={`/playground?agent=${agentId}&session=${sessionId}`}>Conversation</Link>
+        <Link
+          href={mayTalk ? `/playground?agent=${agentId}&session=${sessionId}` : `/sessions/${agentId}/${sessionId}`}
+        >
+          Conversation
+        </Link>
         {userId !== "" && (
           <span className="faint">
             for <UserLink userId={userId} />

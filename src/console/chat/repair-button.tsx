@@ -2,6 +2,7 @@ import type { ChatDelivery } from "parley/client";
 import { useState } from "react";
 import { parley } from "../api/client.ts";
 import { queryClient } from "../api/queries.ts";
+import { useMay } from "../api/role.ts";
 import { Button } from "../parts/button.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import { CheckField } from "../parts/fields.tsx";
@@ -19,7 +20,7 @@ export function RepairButton({ delivery, connectionId }: RepairProps) {
   const [open, setOpen] = useState(false);
   return (
     <>
-      <Button onClick={() => setOpen(true)}>Repair</Button>
+      {useMay("editor") && <Button onClick={() => setOpen(true)}>Repair</Button>}
       <Dialog title="Repair this delivery?" open={open} onOpenChange={setOpen}>
         <RepairForm delivery={delivery} connectionId={connectionId} onDone={() => setOpen(false)} />
       </Dialog>

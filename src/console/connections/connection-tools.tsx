@@ -2,12 +2,14 @@ import type { McpConnectionTest } from "parley/client";
 import { useState } from "react";
 import { parley } from "../api/client.ts";
 import { errorText, queryClient } from "../api/queries.ts";
+import { useMay } from "../api/role.ts";
 import { Button } from "../parts/button.tsx";
 import { countText } from "../parts/moment.ts";
 import { Empty } from "../parts/states.tsx";
 
 /** Asks the server whether it can be used, and shows the tools that it has. */
 export function ConnectionTools({ connectionId }: { readonly connectionId: string }) {
+  const mayTest = useMay("editor");
   const [result, setResult] = useState<McpConnectionTest | null>(null);
   const [busy, setBusy] = useState(false);
   const [fault, setFault] = useState<string | null>(null);
@@ -27,11 +29,13 @@ export function ConnectionTools({ connectionId }: { readonly connectionId: strin
   }
   return (
     <div className="connection-tools" aria-busy={busy}>
-      <p>
-        <Button disabled={busy} onClick={() => void test()}>
-          Test
-        </Button>
-      </p>
+      {mayTest && (
+        <p>
+          <Button disabled={busy} onClick={() => void test()}>
+            Test
+          </Button>
+        </p>
+      )}
       <div role="status">
         {busy && <p className="faint">Asking the server…</p>}
         {result?.ok === true && <Found result={result} />}

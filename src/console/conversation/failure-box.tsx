@@ -3,6 +3,7 @@ import type { TurnDetails } from "parley/client";
 import { Link } from "wouter";
 import { parley } from "../api/client.ts";
 import { useProviders } from "../api/providers.ts";
+import { useMay } from "../api/role.ts";
 import { CopyableId } from "../parts/copyable-id.tsx";
 import { adviceOn } from "./failure-advice.ts";
 import { RunAgain } from "./run-again.tsx";
@@ -12,9 +13,13 @@ interface FailureBoxProps {
   onRunAgain(turnId: string | null): void;
 }
 
+/** Pages that only an admin has. */
+const forAdmins = /^\/(budgets|billing)/;
+
 /** Why a turn failed: what the vendor said, what to do about it, and a button that runs it again. A canceled one has the button alone. */
 export function FailureBox({ turn, onRunAgain }: FailureBoxProps) {
   const { id, agentId, sessionId, status, error } = turn;
+  const mayPay = useMay("admin");
   const vendor = error?.details?.vendor;
   const advice = error && adviceOn({ code: error.code, agentId, budgetId: error.details?.budgetId, vendor });
   return (
@@ -29,7 +34,10 @@ export function FailureBox({ turn, onRunAgain }: FailureBoxProps) {
       {vendor !== undefined && <VendorWords vendor={vendor} />}
       {advice && (
         <p>
-          {advice.text} {advice.link && <Link href={advice.link.to}>{advice.link.title}</Link>}
+          {advice.text}{" "}
+          {advice.link && (mayPay || !forAdmins.test(advice.link.to)) && (
+            <Link href={advice.link.to}>{advice.link.title}</Link>
+          )}
         </p>
       )}
       {sessionId !== null && <RunAgain turnId={id} onBegun={onRunAgain} />}

@@ -5,6 +5,7 @@ import { parley } from "../api/client.ts";
 import { useCursorList } from "../api/cursor-list.ts";
 import { useFilters } from "../api/filters.ts";
 import { queryClient } from "../api/queries.ts";
+import { useMay } from "../api/role.ts";
 import { AgentPicker } from "../parts/agent-picker.tsx";
 import { Button } from "../parts/button.tsx";
 import type { Column } from "../parts/data-table.tsx";
@@ -61,6 +62,7 @@ interface MemoryTableProps {
 
 function MemoryTable({ agentId, userId, search }: MemoryTableProps) {
   const [editing, setEditing] = useState<Memory | null>(null);
+  const mayEdit = useMay("editor");
   const list = useCursorList<Memory>({
     key: ["memories", agentId, userId, search],
     load: async (cursor, signal) => {
@@ -77,7 +79,7 @@ function MemoryTable({ agentId, userId, search }: MemoryTableProps) {
       name: "",
       cell: (memory) => (
         <span className="row-actions">
-          <Button onClick={() => setEditing(memory)}>Edit</Button>
+          {mayEdit && <Button onClick={() => setEditing(memory)}>Edit</Button>}
           <DeleteMemory memory={memory} />
         </span>
       ),

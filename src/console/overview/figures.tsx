@@ -1,4 +1,5 @@
 import { Link } from "wouter";
+import { useMay } from "../api/role.ts";
 import { countText, durationText, exactText } from "../parts/moment.ts";
 import { Section } from "../parts/page.tsx";
 import { Plot } from "../parts/plot.tsx";
@@ -15,6 +16,7 @@ const minuteText = (at: string) => new Date(at).toLocaleTimeString(undefined, { 
 /** The numbers of a range beside those of the time before, its plots, and its failures by their causes. */
 export function OverviewFigures({ data, range }: OverviewFiguresProps) {
   const { parts, whole, now, causes } = data;
+  const mayTalk = useMay("runner");
   const at = parts.map((part) => part.at);
   const of = (name: keyof TurnSums) => parts.map((part) => part[name]);
   const shared = { at, formatAt: range.name === "hour" ? minuteText : exactText };
@@ -22,8 +24,12 @@ export function OverviewFigures({ data, range }: OverviewFiguresProps) {
   if (isQuiet)
     return (
       <p className="hint">
-        No turn in the last {range.label}. <Link href="/playground">Talk to an agent</Link>, or{" "}
-        <Link href="/agents/new">make another one</Link>.
+        No turn in the last {range.label}.{" "}
+        {mayTalk && (
+          <>
+            <Link href="/playground">Talk to an agent</Link>.
+          </>
+        )}
       </p>
     );
   return (

@@ -3,6 +3,7 @@ import { parley } from "../api/client.ts";
 import { useCursorList } from "../api/cursor-list.ts";
 import { useFilters } from "../api/filters.ts";
 import { queryClient } from "../api/queries.ts";
+import { useMay } from "../api/role.ts";
 import { StatusBadge } from "../parts/badge.tsx";
 import { Button } from "../parts/button.tsx";
 import type { Column } from "../parts/data-table.tsx";
@@ -87,5 +88,5 @@ function RetryDelivery({ delivery: { id, webhookId } }: { readonly delivery: Web
     await queryClient.invalidateQueries({ queryKey: ["webhook-deliveries", webhookId] });
     toast("The delivery is sent again.");
   }
-  return <Button onClick={() => void retry().catch(toastError)}>Retry</Button>;
+  return useMay("editor") ? <Button onClick={() => void retry().catch(toastError)}>Retry</Button> : null;
 }

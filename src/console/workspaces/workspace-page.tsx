@@ -1,5 +1,6 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { parley } from "../api/client.ts";
+import { useMay } from "../api/role.ts";
 import { CopyableId } from "../parts/copyable-id.tsx";
 import { Facts, PageFrame, Section } from "../parts/page.tsx";
 import { Await } from "../parts/states.tsx";
@@ -14,6 +15,7 @@ export function WorkspacePage({ workspaceId }: { readonly workspaceId: string })
     queryFn: ({ signal }) => parley.workspaces.get(workspaceId, { signal }),
   });
   const queryClient = useQueryClient();
+  const mayRun = useMay("editor");
   return (
     <Await query={workspace}>
       {({ name, userId, runtime, createdAt }) => (
@@ -26,10 +28,12 @@ export function WorkspacePage({ workspaceId }: { readonly workspaceId: string })
               Created: <When at={createdAt} />,
             }}
           />
-          <Terminal
-            workspaceId={workspaceId}
-            onEnd={() => void queryClient.invalidateQueries({ queryKey: workspaceFilesKey(workspaceId) })}
-          />
+          {mayRun && (
+            <Terminal
+              workspaceId={workspaceId}
+              onEnd={() => void queryClient.invalidateQueries({ queryKey: workspaceFilesKey(workspaceId) })}
+            />
+          )}
           <Section title="Files">
             <WorkspaceFiles workspaceId={workspaceId} empty="The workspace holds no file." editable />
           </Section>
