@@ -9,6 +9,9 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { listen } from "../../src/kernel/runtime.ts";
 import { useAgent } from "../harness/fixture.ts";
+import { chatAnswer } from "../harness/said-usage.ts";
+import { makeAgent, makeProvider } from "../harness/seed.ts";
+import { startVendor } from "../servers/vendor.ts";
 import { fetchPackages } from "./fetch-kit.ts";
 
 const kit = await fetchPackages("agent-frameworks", {
@@ -24,7 +27,22 @@ const slowMs = 120_000;
 
 const { h, t, agentId } = await useAgent({ worker: true, agent: { approvalInChat: { default: "full" } } });
 const server = listen({ hostname: "127.0.0.1", port: 0, fetch: h.app });
-afterAll(() => server.stop(true));
+/** A vendor that says what of its tokens it had in its cache, and what it thought. */
+const vendor = startVendor(({ body }) =>
+  body === null
+    ? new Response("no", { status: 404 })
+    : chatAnswer({
+        ...{ prompt_tokens: 100, completion_tokens: 50, total_tokens: 150 },
+        prompt_tokens_details: { cached_tokens: 40 },
+        completion_tokens_details: { reasoning_tokens: 30 },
+      }),
+);
+const { id: providerId } = await makeProvider(h, t, { baseUrl: `${vendor.url}/v1` });
+const countingAgentId = await makeAgent(h, t, { providerId });
+afterAll(async () => {
+  await server.stop(true);
+  await vendor.stop();
+});
 
 /** Runs a program among the frameworks' packages; returns what each of its scenarios came to. */
 async function run(name: string, code: string): Promise<Record<string, unknown>> {
@@ -35,6 +53,7 @@ async function run(name: string, code: string): Promise<Record<string, unknown>>
     OPENAI_BASE_URL: `http://127.0.0.1:${server.port}/v1`,
     OPENAI_API_KEY: t.token,
     AGENT_ID: agentId,
+    COUNTING_AGENT_ID: countingAgentId,
   };
   const { stdout } = await promisify(execFile)(process.execPath, [file], { env });
   return JSON.parse(stdout);
@@ -141,10 +160,20 @@ results.structured = await model().withStructuredOutput(z.object({ n: z.number()
 results.history = (await model().invoke([["system", "Be brief."], ["human", "Hi."], ["ai", "Hello."], ["human", plain]])).text;
 const picture = { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0KGgo=" } };
 results.picture = (await model().invoke([new HumanMessage({ content: [{ type: "text", text: plain }, picture] })])).text;
+const counting = model({ model: process.env.COUNTING_AGENT_ID, reasoning: { effort: "low" } });
+results.usage = (await counting.invoke(plain)).usage_metadata;
+let whole;
+for await (const chunk of await counting.stream(plain)) whole = whole === undefined ? chunk : whole.concat(chunk);
+results.usageOfStream = whole.usage_metadata;
 console.log(JSON.stringify(results));
 `;
+  const usage = {
+    ...{ input_tokens: 100, output_tokens: 50, total_tokens: 150 },
+    input_token_details: { cache_read: 40 },
+    output_token_details: { reasoning: 30 },
+  };
   test(
-    "talks, streams, calls tools, and fits a schema",
+    "talks, streams, calls tools, fits a schema, and reads cached and reasoning tokens",
     async () => {
       expect(await run("langchain.mjs", program)).toEqual({
         plain: "Good day.",
@@ -154,6 +183,8 @@ console.log(JSON.stringify(results));
         structured: { n: 1 },
         history: "Good day.",
         picture: expect.any(String),
+        usage: expect.objectContaining(usage),
+        usageOfStream: expect.objectContaining(usage),
       });
     },
     slowMs,

@@ -18,7 +18,11 @@ type Respond = () => Response;
 const next: Respond[] = [];
 const vendor = startVendor(({ path, body }: VendorRequest) => {
   if (body === null) return new Response("no", { status: 404 });
-  const protocol = path.includes("/messages") ? "anthropic" : "custom";
+  const protocol = path.includes("/messages")
+    ? "anthropic"
+    : path.includes("streamGenerateContent")
+      ? "google"
+      : "custom";
   return next.shift()?.() ?? vendorWords[protocol].text("Fine.");
 });
 afterAll(() => vendor.stop());
@@ -30,7 +34,7 @@ beforeEach(() => {
   vendor.requests.length = 0;
 });
 
-const at = async (providerType: "custom" | "anthropic" | "openrouter", model: string) => ({
+const at = async (providerType: "custom" | "anthropic" | "openrouter" | "google", model: string) => ({
   providerId: (await makeProvider(h, t, { providerType, baseUrl: `${vendor.url}/v1` })).id,
   model,
 });
@@ -224,5 +228,75 @@ describe("vendors without marks", () => {
       expect(JSON.stringify(bodies[index + 1].messages)).toStartWith(JSON.stringify(messages).slice(0, -1));
     }
     expect(JSON.stringify(bodies)).not.toMatch(/cache_control|prompt_cache_key/);
+  });
+});
+
+const locate = {
+  name: "locate",
+  description: "Where the user is.",
+  inputSchema: { type: "object" as const, properties: {}, additionalProperties: false },
+};
+
+/** Settles the call of a client tool that a session waits for, and waits for what follows. */
+async function settle(agentId: string, sessionId: string): Promise<void> {
+  const path = sessionPath(agentId, sessionId, "/tool-calls");
+  const { toolCalls } = (await t.call("GET", path)).body;
+  const settled = await t.call("POST", `${path}/${toolCalls[0].toolCallId}`, { body: { output: { city: "Lisbon" } } });
+  expect(settled.status).toBe(202);
+  await idle(h, sessionId);
+}
+
+describe("client tools", () => {
+  test("stand among the agent's, and their results go on with what was marked", async () => {
+    const agentId = await agentOf({ clientTools: [locate] });
+    next.push(message("tool_use", said(0, "Let me."), call(1, "toolu_1", "locate", "{}")));
+    const sessionId = await ask(agentId, null);
+    await settle(agentId, sessionId);
+    await ask(agentId, sessionId);
+    expectGrowing(sent());
+  });
+
+  test("of a request stand behind the agent's, change what comes after them, and are as they were in the next one", async () => {
+    const agentId = await agentOf();
+    const tools = [{ type: "function", name: "look", description: "", parameters: { type: "object", properties: {} } }];
+    const respond = async (fields: object) => {
+      const { status, body } = await t.call("POST", "/v1/responses", {
+        body: { model: agentId, input: "Hi.", ...fields },
+      });
+      expect(status).toBe(200);
+      return body.id;
+    };
+    const first = await respond({});
+    const second = await respond({ tools, previous_response_id: first });
+    await respond({ tools, previous_response_id: second });
+    const [plain, more, again] = sent();
+    expect(broken(plain, more, "tool")).toEqual([]);
+    expect(broken(plain, more, "system")).not.toEqual([]);
+    expect(broken(more, again)).toEqual([]);
+  });
+});
+
+describe("Google, which caches by the beginning and takes no mark", () => {
+  test("gets what begins the same: tools, instructions and contents, over tools and client tools", async () => {
+    const gemini = await at("google", "gemini-2.5-pro");
+    const agentId = await agentOf({ ...gemini, clientTools: [locate] });
+    next.push(() => vendorWords.google.call("memory_save", { text: "tea" }));
+    const sessionId = await ask(agentId, null);
+    next.push(() => vendorWords.google.call("locate"));
+    await ask(agentId, sessionId);
+    await settle(agentId, sessionId);
+    await ask(agentId, sessionId);
+    const bodies = sent("streamGenerateContent");
+    expect(bodies.length).toBe(5);
+    for (const [index, { tools, systemInstruction, contents }] of bodies.entries()) {
+      const after = bodies[index + 1];
+      if (after === undefined) continue;
+      const begun = { ...after, contents: after.contents.slice(0, contents.length) };
+      expect([index, JSON.stringify([begun.tools, begun.systemInstruction, begun.contents])]).toEqual([
+        index,
+        JSON.stringify([tools, systemInstruction, contents]),
+      ]);
+    }
+    expect(JSON.stringify(bodies)).not.toContain("cache");
   });
 });
