@@ -2,10 +2,10 @@
  * Budgets: what they cost, and whether they hold. 50 clients of 20 end users, over two HTTP processes and two workers.
  *
  * First two tenants in turn, one without budgets and one with three: turns a month of the tenant, tokens a day of each user,
- * money a month of the tenant. Then a tenant whose users may use so many tokens, by turns of several model calls, until
+ * money a month of the tenant; in many short rounds, because other programs disturb each of them. Then a tenant whose users may use so many tokens, by turns of several model calls, until
  * everybody is refused, while one of the workers is killed.
  *
- *     bun loadtest/budgets.ts [--clients 50] [--users 20] [--seconds 5] [--rounds 5] [--tokens 20000] [--budgets turns,tokens,money]
+ *     bun loadtest/budgets.ts [--clients 50] [--users 20] [--seconds 1] [--rounds 50] [--tokens 20000] [--budgets turns,tokens,money]
  */
 import { parseArgs } from "node:util";
 import postgres from "postgres";
@@ -17,8 +17,8 @@ const { values } = parseArgs({
   options: {
     clients: { type: "string", default: "50" },
     users: { type: "string", default: "20" },
-    seconds: { type: "string", default: "5" },
-    rounds: { type: "string", default: "5" },
+    seconds: { type: "string", default: "1" },
+    rounds: { type: "string", default: "50" },
     tokens: { type: "string", default: "20000" },
     budgets: { type: "string", default: "turns,tokens,money" },
   },
