@@ -19,6 +19,16 @@ describe.skipIf(!hasBrowser)("the page of a workspace", () => {
     await person.page.getByText("(exit code 3)").waitFor();
     expect(await person.page.locator("pre").first().textContent()).toContain("tea,3\n<b>x</b>");
     await eventually(async () => (await person.page.getByRole("cell", { name: "made.txt" }).count()) === 1);
+    await person.page
+      .getByRole("row", { name: /prices\.csv/ })
+      .getByRole("button", { name: "Edit" })
+      .click();
+    const dialog = person.page.getByRole("dialog");
+    await eventually(async () => (await dialog.getByLabel("Text").inputValue()) === "tea,3\n");
+    await dialog.getByLabel("Text").fill("tea,4\n");
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await person.sees("prices.csv is saved.");
+    expect(new TextDecoder().decode(await t.parley.workspaces.getFiles(id, { path: "prices.csv" }))).toBe("tea,4\n");
     expect(await person.wrongs()).toEqual([]);
   });
 });

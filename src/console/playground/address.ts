@@ -6,6 +6,8 @@ import type { TalkWith } from "./talk.ts";
 export interface PlaygroundAddress {
   readonly agentId: string | null;
   readonly isComparing: boolean;
+  /** Whom sessions that are begun belong to; empty: the tenant itself. */
+  readonly userId: string;
   readonly columns: readonly [TalkWith | null, TalkWith | null];
 }
 
@@ -17,7 +19,7 @@ const names = [
 
 /** A change of the address; null takes a parameter away. */
 export type AddressChange = {
-  readonly [Name in "agent" | "compare" | "version" | "session" | "version2" | "session2"]?: string | null;
+  readonly [Name in "agent" | "compare" | "version" | "session" | "version2" | "session2" | "user"]?: string | null;
 };
 
 /** Reads the address. */
@@ -30,7 +32,7 @@ export function readAddress(search: string): PlaygroundAddress {
     const version = Number(values.get(names[at].version) ?? Number.NaN);
     return { agentId, version: Number.isInteger(version) ? version : null, sessionId: values.get(names[at].session) };
   };
-  return { agentId, isComparing, columns: [column(0), column(1)] };
+  return { agentId, isComparing, userId: values.get("user") ?? "", columns: [column(0), column(1)] };
 }
 
 /** The address, and a function that changes parts of it: in place, or as a new entry of the browser's history. */

@@ -1,5 +1,5 @@
 import type { FileUIPart } from "ai";
-import { useState } from "react";
+import { useId, useState } from "react";
 import { Link } from "wouter";
 import { useAgents } from "../api/agents.ts";
 import { Button } from "../parts/button.tsx";
@@ -63,6 +63,7 @@ export default function Playground() {
                   onChange={(agent) => change({ agent, version: null, version2: null, ...fresh }, true)}
                 />
                 <Versions />
+                <AsUser />
               </div>
               <Columns begun={begun} />
             </>
@@ -93,14 +94,34 @@ function Versions() {
   );
 }
 
+/** Whom the next conversation is with; a session stays with its own user. */
+function AsUser() {
+  const [{ agentId, columns, userId }, change] = usePlaygroundAddress();
+  const id = useId();
+  if (agentId === null || columns.some((column) => column !== null && column.sessionId !== null)) return null;
+  return (
+    <div className="field">
+      <label htmlFor={id}>As user</label>
+      <input
+        id={id}
+        autoComplete="off"
+        placeholder="nobody"
+        value={userId}
+        onChange={(event) => change({ user: event.target.value || null })}
+      />
+    </div>
+  );
+}
+
 /** The one or two conversations, and the field for what is said to all of them. */
 function Columns({ begun }: { readonly begun: number }) {
-  const [{ agentId, columns, isComparing }, change] = usePlaygroundAddress();
+  const [{ agentId, columns, isComparing, userId }, change] = usePlaygroundAddress();
   const first = useTalk(columns[0], (session) => change({ session }));
   const second = useTalk(columns[1], (session2) => change({ session2 }));
   const [firstPhase, setFirstPhase] = useState<TalkPhase>("empty");
   const [secondPhase, setSecondPhase] = useState<TalkPhase>("empty");
   if (agentId === null || first.talk === null) return null;
+  for (const { talk } of [first, second]) if (talk !== null) talk.userId = userId;
   const shown = [
     { talk: first.talk, renew: first.renew, phase: firstPhase, onPhase: setFirstPhase, session: "session" },
     ...(second.talk === null

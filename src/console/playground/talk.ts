@@ -35,6 +35,8 @@ export class Talk {
   readonly id = `talk-${++talks}`;
   readonly agentId: string;
   readonly version: number | null;
+  /** Whom a session that is begun here belongs to; empty: the tenant itself. */
+  userId = "";
   readonly chat: Chat<UIMessage>;
   /** What was said here to calls, by their ids: it is sent once every call of the message has its word. */
   readonly #said = new Map<string, () => unknown>();
@@ -166,7 +168,8 @@ export class Talk {
         await this.#stopping;
         const message = messages.at(-1);
         const version = this.version === null ? {} : { version: this.version };
-        if (this.#sessionId === null) return { api: this.#agentPath, body: { message, ...version } };
+        const user = this.userId === "" ? {} : { userId: this.userId };
+        if (this.#sessionId === null) return { api: this.#agentPath, body: { message, ...version, ...user } };
         const about = trigger === "regenerate-message" ? { trigger, messageId } : {};
         return { api: this.#sessionPath, body: { message, onBusy: "enqueue", ...about } };
       },
