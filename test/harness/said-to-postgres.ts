@@ -7,11 +7,12 @@ export interface HeardPostgres extends AsyncDisposable {
   readonly said: string[];
   /** The names of statements that were prepared. */
   readonly prepared: Set<string>;
-  /** The most connections at a time so far. */
+  /** The most sessions at a time so far. */
   connectionsMost(): number;
 }
 
 const tlsRequest = 80_877_103;
+const cancelRequest = 80_877_102;
 
 /** Starts a server that passes everything on to a Postgres and back. */
 export async function hearPostgres(databaseUrl: string): Promise<HeardPostgres> {
@@ -22,13 +23,16 @@ export async function hearPostgres(databaseUrl: string): Promise<HeardPostgres> 
   let open = 0;
   let most = 0;
   const server = createServer((client) => {
-    open += 1;
-    most = Math.max(most, open);
-    client.once("close", () => {
-      open -= 1;
-    });
+    // What only asks to cancel a statement is no session.
+    const onSession = () => {
+      open += 1;
+      most = Math.max(most, open);
+      client.once("close", () => {
+        open -= 1;
+      });
+    };
     const upstream = connect(Number(target.port), target.hostname);
-    const listen = listener(said, prepared);
+    const listen = listener(said, prepared, onSession);
     for (const [from, to] of [
       [client, upstream],
       [upstream, client],
@@ -58,7 +62,7 @@ export async function hearPostgres(databaseUrl: string): Promise<HeardPostgres> 
 }
 
 /** Returns what is given the messages of a connection piece by piece. */
-function listener(said: string[], prepared: Set<string>): (data: Buffer) => void {
+function listener(said: string[], prepared: Set<string>, onSession: () => void): (data: Buffer) => void {
   const statements = new Map<string, string>();
   let bound = "";
   let rest = Buffer.alloc(0);
@@ -80,8 +84,11 @@ function listener(said: string[], prepared: Set<string>): (data: Buffer) => void
       const length = isFirst ? rest.readUInt32BE(0) : 1 + rest.readUInt32BE(1);
       if (rest.length < length) return;
       // A request for TLS, which the server refuses, is followed by the first message.
-      if (isFirst) isFirst = rest.readUInt32BE(4) === tlsRequest;
-      else hear(rest.subarray(0, length));
+      if (isFirst) {
+        const code = rest.readUInt32BE(4);
+        isFirst = code === tlsRequest;
+        if (code !== tlsRequest && code !== cancelRequest) onSession();
+      } else hear(rest.subarray(0, length));
       rest = rest.subarray(length);
     }
   };

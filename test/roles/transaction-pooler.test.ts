@@ -126,7 +126,8 @@ describe.skipIf(!pgbouncerInstalled || sharedRedisUrl === null)("DATABASE_POOL_U
       );
       // Some more while they start: each checks the database.
       expect(direct).toBeLessThanOrEqual(20 * scale);
-      expect(pooled).toBeLessThanOrEqual(12 * scale);
+      // One that the pooler has just closed may be counted beside the one in its place.
+      expect(pooled).toBeLessThanOrEqual(12 * scale + 1);
     },
     startMs,
   );
