@@ -1,35 +1,31 @@
 import { useQuery } from "@tanstack/react-query";
-import type { Session, TurnSummary } from "parley/client";
 import { Link } from "wouter";
 import { useAgentName } from "../api/agents.ts";
 import { parley } from "../api/client.ts";
-import { useCursorList } from "../api/cursor-list.ts";
 import { useFilters } from "../api/filters.ts";
-import { useQuestions } from "../api/questions.ts";
-import { StatusBadge } from "../parts/badge.tsx";
 import { ButtonLink } from "../parts/button.tsx";
 import { CopyLink } from "../parts/copyable-id.tsx";
-import type { Column } from "../parts/data-table.tsx";
 import { FilterBar, SelectFilter } from "../parts/filter-bar.tsx";
-import { ListView } from "../parts/list-view.tsx";
 import { countText, durationText } from "../parts/moment.ts";
 import { costText } from "../parts/money.ts";
 import { type MonthChoice, monthChoices } from "../parts/months.ts";
 import { Facts, PageFrame, Section } from "../parts/page.tsx";
 import { Await } from "../parts/states.tsx";
-import { TitleLine } from "../parts/title-line.tsx";
-import { When } from "../parts/when.tsx";
+import { SessionsOf } from "../sessions/sessions-of.tsx";
+import { TurnsOf } from "../turns/turns-of.tsx";
 import { NewClientToken } from "./client-token.tsx";
 import { ForgetUser } from "./forget-user.tsx";
 import { StopUser } from "./stop-user.tsx";
 import { UserMemories } from "./user-memories.tsx";
 
-/** Rows of each list before more are asked for. */
-const pageRows = 10;
-
 /** One end user: what they used in a month, their sessions and turns, and what agents remember of them. */
 export function UserPage({ userId }: { readonly userId: string }) {
   const named = encodeURIComponent(userId);
+  const nameOf = useAgentName();
+  const agent = {
+    name: "Agent",
+    cell: ({ agentId }: { readonly agentId: string }) => <Link href={`/agents/${agentId}`}>{nameOf(agentId)}</Link>,
+  };
   return (
     <PageFrame
       title={userId}
@@ -50,7 +46,13 @@ export function UserPage({ userId }: { readonly userId: string }) {
         actionsNeed="reader"
         actions={<ButtonLink to={`/sessions?userId=${named}`}>All</ButtonLink>}
       >
-        <SessionsOfUser userId={userId} />
+        <SessionsOf
+          of={{ userId }}
+          load={(page, signal) => parley.sessions.listLatest({ userId, ...page }, { signal })}
+          caption="Sessions of this user"
+          empty="There is none."
+          columns={[agent]}
+        />
       </Section>
       <Section
         title="Turns"
@@ -63,7 +65,7 @@ export function UserPage({ userId }: { readonly userId: string }) {
           </>
         }
       >
-        <TurnsOfUser userId={userId} />
+        <TurnsOf of={{ userId }} caption="Turns of this user" empty="There is none." columns={[agent]} />
       </Section>
       <Section title="What agents remember">
         <UserMemories userId={userId} />
@@ -106,81 +108,5 @@ function MonthOfUser({ userId }: { readonly userId: string }) {
         )}
       </Await>
     </>
-  );
-}
-
-function SessionsOfUser({ userId }: { readonly userId: string }) {
-  const nameOf = useAgentName();
-  const list = useCursorList<Session & { readonly agentId: string }>({
-    key: ["sessions", "of-user", userId],
-    load: async (cursor, signal) => {
-      const query = { userId, limit: pageRows, ...(cursor && { cursor }) };
-      const { data, nextCursor } = await parley.sessions.listLatest(query, { signal });
-      return { rows: data, nextCursor };
-    },
-    refreshMs: 10_000,
-  });
-  const columns: readonly Column<(typeof list.rows)[number]>[] = [
-    {
-      name: "Session",
-      cell: ({ id, agentId, firstMessagePreview, lastMessagePreview }) => (
-        <TitleLine to={`/sessions/${agentId}/${id}`} id={id} title={firstMessagePreview || lastMessagePreview} />
-      ),
-    },
-    { name: "Agent", cell: ({ agentId }) => <Link href={`/agents/${agentId}`}>{nameOf(agentId)}</Link> },
-    { name: "Messages", cell: ({ messageCount }) => messageCount, numeric: true },
-    { name: "Last used", cell: ({ updatedAt }) => <When at={updatedAt} /> },
-  ];
-  return (
-    <ListView
-      list={list}
-      caption="Sessions of this user"
-      columns={columns}
-      rowKey={({ id }) => id}
-      empty="There is none."
-    />
-  );
-}
-
-function TurnsOfUser({ userId }: { readonly userId: string }) {
-  const nameOf = useAgentName();
-  const list = useCursorList<TurnSummary>({
-    key: ["turns", "of-user", userId],
-    load: async (cursor, signal) => {
-      const query = { userId, limit: pageRows, ...(cursor && { cursor }) };
-      const { data, nextCursor } = await parley.turns.list(query, { signal });
-      return { rows: data, nextCursor };
-    },
-    refreshMs: 10_000,
-  });
-  const questionOf = useQuestions(list.rows.map(({ id }) => id));
-  const columns: readonly Column<TurnSummary>[] = [
-    {
-      name: "Turn",
-      cell: ({ id, error, status }) => (
-        <TitleLine
-          to={`/turns/${id}`}
-          id={id}
-          title={questionOf(id)}
-          about={error?.message}
-          isBad={status === "failed"}
-        />
-      ),
-    },
-    { name: "Status", cell: ({ status, error }) => <StatusBadge status={status} text={error?.code ?? status} /> },
-    { name: "Agent", cell: ({ agentId }) => <Link href={`/agents/${agentId}`}>{nameOf(agentId)}</Link> },
-    { name: "Tokens", cell: (turn) => countText(turn.inputTokens + turn.outputTokens), numeric: true, wideOnly: true },
-    { name: "Cost", cell: (turn) => costText(turn), numeric: true },
-    { name: "Ran", cell: ({ runMs }) => durationText(runMs), numeric: true },
-    { name: "Accepted", cell: ({ acceptedAt }) => <When at={acceptedAt} /> },
-  ];
-  return (
-    <ListView
-      list={list}
-      caption="Turns of this user"
-      columns={columns}
-      rowKey={({ id }) => id}
-      empty="There is none."
-    />
   );
 }
