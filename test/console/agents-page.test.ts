@@ -103,7 +103,7 @@ describe.skipIf(!hasBrowser)("the screens of agents", () => {
     await person.button("Disable").waitFor();
     expect((await t.parley.agents.get(agentId)).status).toBe("active");
     await person.press("Delete");
-    await dialog.getByRole("button", { name: "Keep" }).click();
+    await dialog.getByRole("button", { name: "Back" }).click();
     await dialog.waitFor({ state: "detached" });
     await person.press("Delete");
     await dialog.getByRole("button", { name: "Delete" }).click();

@@ -84,7 +84,7 @@ describe.skipIf(!hasBrowser)("the screens of turns", () => {
     expect(await person.wrongsOnPhone()).toEqual([]);
     await person.press("Cancel");
     const dialog = person.page.getByRole("alertdialog");
-    await dialog.getByRole("button", { name: "Keep" }).click();
+    await dialog.getByRole("button", { name: "Back" }).click();
     await dialog.waitFor({ state: "detached" });
     expect(await statusOf(turnId)).toBe("waiting");
     await person.press("Cancel");
@@ -104,7 +104,7 @@ describe.skipIf(!hasBrowser)("the screens of turns", () => {
     const dialog = person.page.getByRole("dialog");
     await dialog.getByText(/^2 turns end now\./).waitFor();
     expect(await person.wrongs()).toEqual([]);
-    await dialog.getByRole("button", { name: "Keep" }).click();
+    await dialog.getByRole("button", { name: "Back" }).click();
     await dialog.waitFor({ state: "detached" });
     expect(await statusOf(mine[0]!.turnId)).toBe("waiting");
     await person.press("Cancel all");

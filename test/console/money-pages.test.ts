@@ -88,10 +88,10 @@ describe.skipIf(!hasBrowser)("the screens of money and users", () => {
     await person.heading("eve").waitFor();
     await person.press("Stop user");
     await person.page.getByRole("alertdialog").getByRole("button", { name: "Stop user" }).click();
-    await person.button("Let go on").waitFor();
+    await person.button("Resume user").waitFor();
     expect((await say("eve")).status).toBe(429);
-    await person.press("Let go on");
-    await person.page.getByRole("alertdialog").getByRole("button", { name: "Let go on" }).click();
+    await person.press("Resume user");
+    await person.page.getByRole("alertdialog").getByRole("button", { name: "Resume user" }).click();
     await person.button("Stop user").waitFor();
     expect((await say("eve")).status).toBe(201);
     await t.parley.memories.create(agentId, { text: "Eve likes tea.", userId: "eve" });

@@ -150,7 +150,7 @@ describe.skipIf(!hasBrowser)("the operator's screen", () => {
       .getByText(/retry it instead/)
       .waitFor();
     expect(await person.wrongs()).toEqual([]);
-    await dialog.getByRole("button", { name: "Keep" }).click();
+    await dialog.getByRole("button", { name: "Back" }).click();
     await rows.getByRole("button", { name: "Retry" }).click();
     await person.sees(`Job ${purge} runs again`);
     await person.sees("There is no dead letter of this kind.");

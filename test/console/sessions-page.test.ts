@@ -47,7 +47,7 @@ describe.skipIf(!hasBrowser)("the screens of sessions", () => {
     await person.sees(/tokens in/);
     await person.press("Delete");
     const dialog = person.page.getByRole("alertdialog");
-    await dialog.getByRole("button", { name: "Keep" }).click();
+    await dialog.getByRole("button", { name: "Back" }).click();
     await dialog.waitFor({ state: "detached" });
     await person.press("Delete");
     expect(await person.wrongs()).toEqual([]);
@@ -99,7 +99,7 @@ describe.skipIf(!hasBrowser)("the screens of sessions", () => {
     const dialog = person.page.getByRole("alertdialog");
     await dialog.getByRole("button", { name: "Delete" }).click();
     await dialog.getByRole("alert").waitFor();
-    await dialog.getByRole("button", { name: "Keep" }).click();
+    await dialog.getByRole("button", { name: "Back" }).click();
     expect(await person.wrongs()).toEqual([]);
     ends.abort();
     await t.call("POST", `${path}/cancel`, { body: { queued: true } });

@@ -57,7 +57,7 @@ describe.skipIf(!hasBrowser)("the screen of tasks", () => {
     await person.press("Run now");
     const run = person.page.getByRole("table", { name: "Runs" }).locator("tbody tr");
     await run.getByRole("button", { name: "Cancel" }).click();
-    await dialog.getByRole("button", { name: "Keep" }).click();
+    await dialog.getByRole("button", { name: "Back" }).click();
     await dialog.waitFor({ state: "detached" });
     expect((await t.parley.taskRuns.list(task.id)).data[0]?.finishedAt).toBeNull();
     await run.getByRole("button", { name: "Cancel" }).click();

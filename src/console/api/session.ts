@@ -104,6 +104,8 @@ async function followOtherTab(): Promise<void> {
   const now = await readSession();
   const isOther = before && now && JSON.stringify(before.principal) !== JSON.stringify(now.principal);
   if (isOther) window.location.reload();
+  // Between signing out and in somebody else may have come.
+  else if (before === null || now === null) begin(now);
   else queryClient.setQueryData(sessionKey, now);
 }
 

@@ -91,7 +91,12 @@ function EditPrices({ known }: { readonly known: readonly ModelPrice[] }) {
   const add = <Button onClick={() => form.set("prices", [...prices, rowOf({})])}>Add a price</Button>;
   return (
     <ApiForm form={form} action="Save" needs="admin" disabled={!form.isChanged} beside={add}>
-      {prices.length === 0 && <p className="hint">There is none: what calls cost is told by the service's own list.</p>}
+      {prices.length === 0 && (
+        <p className="hint">
+          No price of your own. What a call costs comes from the list that the service brings; a model that it lacks has
+          no cost.
+        </p>
+      )}
       {prices.map((row) => (
         <PriceFields key={row.key} form={form} row={row} />
       ))}

@@ -44,7 +44,7 @@ function RepairForm({ delivery, connectionId, onDone }: RepairProps & { onDone()
       form={form}
       action="Repair"
       disabled={!previousSenderStopped || !acceptDuplicateRisk}
-      beside={<Button onClick={onDone}>Keep</Button>}
+      beside={<Button onClick={onDone}>Back</Button>}
     >
       <p>{repairText(delivery)}</p>
       {delivery.diagnostic !== null && <p className="error-text">{delivery.diagnostic}</p>}

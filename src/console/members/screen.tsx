@@ -1,7 +1,10 @@
+import { useQuery } from "@tanstack/react-query";
 import type { Member } from "parley/client";
 import { useState } from "react";
+import { Link } from "wouter";
 import { parley } from "../api/client.ts";
 import { useCursorList } from "../api/cursor-list.ts";
+import { readConsole } from "../api/fetch.ts";
 import { queryClient } from "../api/queries.ts";
 import { consoleRoles } from "../api/role.ts";
 import { type ConsoleRole, useConsoleSession } from "../api/session.ts";
@@ -48,9 +51,10 @@ export default function Members() {
         caption="Members, the newest first"
         columns={columns}
         rowKey={({ id }) => id}
-        empty="There is no member. Who signs in with an API key is none."
+        empty="Nobody yet. Members sign in by the identity provider; an API key needs no member."
       />
       <Dialog title="Invite" open={inviting} onOpenChange={setInviting}>
+        <WithoutProvider />
         <Invite onDone={() => setInviting(false)} />
       </Dialog>
     </PageFrame>
@@ -78,6 +82,22 @@ function LastSignIn({ lastSignInAt, invitedUntil }: Member) {
     <>
       {Date.parse(invitedUntil) < Date.now() ? "The invitation ended" : "Invited until"} <When at={invitedUntil} />
     </>
+  );
+}
+
+/** Says what to do where no identity provider is set up, so that nobody could accept an invitation. */
+function WithoutProvider() {
+  const { data } = useQuery({
+    queryKey: ["identity-provider"],
+    queryFn: () => readConsole<{ readonly provider: object | null }>("/console/api/oidc"),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  if (data?.provider !== null) return null;
+  return (
+    <p className="hint">
+      This installation has no identity provider, so nobody can accept an invitation yet. To give somebody access now,
+      make <Link href="/keys">an API key</Link> with the role they need.
+    </p>
   );
 }
 

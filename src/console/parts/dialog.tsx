@@ -80,7 +80,7 @@ function OfferedConfirm({ label, title, children, tone = "danger", disabled = fa
           <AlertDialog.Description render={<div />}>{children}</AlertDialog.Description>
           {fault !== null && <p role="alert">{fault}</p>}
           <footer>
-            <AlertDialog.Close render={<Button />}>Keep</AlertDialog.Close>
+            <AlertDialog.Close render={<Button />}>Back</AlertDialog.Close>
             <Button tone={tone} disabled={busy} onClick={() => void confirm()}>
               {label}
             </Button>

@@ -78,6 +78,9 @@ export function Frame({ session }: { readonly session: ConsoleSession }) {
             <Route>
               <Empty>
                 <h1>There is nothing at this address.</h1>
+                {present !== "/" && session.principal.kind === "tenant" && session.principal.role !== "admin" && (
+                  <p>Or your role, {session.principal.role}, may not open it.</p>
+                )}
               </Empty>
             </Route>
           </Switch>

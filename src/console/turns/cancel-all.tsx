@@ -48,7 +48,7 @@ export function CancelAll({ filters }: { readonly filters: TurnFilters }) {
         <p aria-live="polite">{matching === null ? (fault === null ? "Counting…" : "") : sentence(matching)}</p>
         {fault !== null && <p role="alert">{fault}</p>}
         <footer>
-          <Button onClick={() => setOpen(false)}>Keep</Button>
+          <Button onClick={() => setOpen(false)}>Back</Button>
           <Button tone="danger" disabled={busy || !matching} onClick={() => void cancel()}>
             Cancel all
           </Button>

@@ -32,7 +32,7 @@ function StopForGood({ userId }: { readonly userId: string }) {
   }
   if (stops.length > 0)
     return (
-      <ConfirmButton label="Let go on" needs="admin" tone="plain" title="Let this user go on?" onConfirm={letGoOn}>
+      <ConfirmButton label="Resume user" needs="admin" tone="plain" title="Resume this user?" onConfirm={letGoOn}>
         <p>The budget that lets no turn of theirs begin is deleted.</p>
       </ConfirmButton>
     );
