@@ -17,6 +17,8 @@ const jobsOf = (t: TestTenant, on = h) =>
   on.sql<{ id: string }[]>`
     select payload ->> 'auditEventId' as id from graphile_worker._private_jobs
     where key like 'audit.tell:%' and payload ->> 'tenantId' = ${t.id}`;
+/** Waits until all that was recorded so far was told: a webhook that is made in the same moment would hear of it too. */
+const allTold = (t: TestTenant) => eventually(async () => (await jobsOf(t)).length === 0);
 /** The actions that a webhook was told of, once they are so many, in the order in which they were done. */
 async function actionsTold(t: TestTenant, hook: Hook, count: number, on = h): Promise<string[]> {
   const told = await on.told(t, hook, count);
@@ -63,8 +65,9 @@ describe("audit.recorded", () => {
 
   test("its deliveries leave no events: what a webhook is told of ends", async () => {
     const t = await h.tenant();
-    const hooks = [await h.hook(t, ["audit.recorded"]), await h.hook(t, ["audit.recorded"])] as const;
-    const [first, second] = hooks;
+    const first = await h.hook(t, ["audit.recorded"]);
+    await allTold(t);
+    const second = await h.hook(t, ["audit.recorded"]);
     await t.parley.webhooks.test(first.id);
     // `webhook.test` is an event; both are told of it, and the test itself is a delivery of the first.
     await h.received(second, 2);
@@ -92,6 +95,7 @@ describe("audit.recorded", () => {
   test("a webhook that is removed, disabled or does not want it is told nothing; its own removal is told to others", async () => {
     const t = await h.tenant();
     const witness = await h.hook(t, ["audit.recorded"]);
+    await allTold(t);
     const gone = await h.hook(t, ["audit.recorded"]);
     const other = await h.hook(t, ["turn.ended"]);
     const off = await h.hook(t, ["audit.recorded"], { enabled: false });
@@ -115,6 +119,7 @@ describe("audit.recorded", () => {
     const url = `${h.receiver.url}/limited-${t.id}`;
     const made = await t.call("POST", "/v1/webhooks", { token: key.token, body: { url, events: ["audit.recorded"] } });
     const hook = { ...made.body, path: `/limited-${t.id}` } as Hook;
+    await allTold(t);
     const all = await h.hook(t, ["audit.recorded"]);
     await t.call("POST", `/v1/agents/${foreign}/disable`);
     await t.call("POST", `/v1/agents/${mine}/disable`);

@@ -85,7 +85,7 @@ function LastSignIn({ lastSignInAt, invitedUntil }: Member) {
   );
 }
 
-/** Says what to do where no identity provider is set up, so that nobody could accept an invitation. */
+/** Says what to do where no identity provider is set up, so that no invitation could be accepted. */
 function WithoutProvider() {
   const { data } = useQuery({
     queryKey: ["identity-provider"],
