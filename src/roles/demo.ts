@@ -29,8 +29,8 @@ interface Note {
   readonly agentId: IdOf<"agent">;
 }
 
-/** The simulated model takes any key; this one shows what it is. */
-const providerKey = "simulated-model-needs-no-key";
+/** The simulated model takes any key. No word of this one may stand in its errors, of which pieces of the key are taken away. */
+const providerKey = "no-key-is-needed";
 const model = "simulated/model";
 const instructions = "You are a friendly assistant. Answer briefly.";
 /** A number is added to a name that is taken; this many names are tried. */
