@@ -30,7 +30,7 @@ export async function startPostgres(parent: string = tmpdir()): Promise<TestPost
   await migrate(url, createLogger("warn"));
   const signalAll = async (signal: NodeJS.Signals) => {
     const postmaster = await postmasterOf(home);
-    for (const pid of [postmaster, ...childrenOf(postmaster)]) process.kill(pid, signal);
+    for (const pid of [postmaster, ...childrenOf(postmaster)]) signalIfThere(pid, signal);
   };
   return {
     url,
@@ -66,4 +66,13 @@ function childrenOf(parent: number): number[] {
   return lines
     .map((line) => line.trim().split(/\s+/).map(Number))
     .flatMap(([pid, ppid]) => (ppid === parent && pid !== undefined ? [pid] : []));
+}
+
+/** Signals a process, unless it has ended in the meantime, as a connection's may. */
+function signalIfThere(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
 }

@@ -30,14 +30,22 @@ function StopForGood({ userId }: { readonly userId: string }) {
     await queryClient.invalidateQueries({ queryKey: ["budgets"] });
     toast("The user may go on.");
   }
+  // Each with its own key: the open dialog of one would else become that of the other while it closes.
   if (stops.length > 0)
     return (
-      <ConfirmButton label="Resume user" needs="admin" tone="plain" title="Resume this user?" onConfirm={letGoOn}>
+      <ConfirmButton
+        key="resume"
+        label="Resume user"
+        needs="admin"
+        tone="plain"
+        title="Resume this user?"
+        onConfirm={letGoOn}
+      >
         <p>The budget that lets no turn of theirs begin is deleted.</p>
       </ConfirmButton>
     );
   return (
-    <ConfirmButton label="Stop user" needs="admin" title="Stop this user?" onConfirm={stop}>
+    <ConfirmButton key="stop" label="Stop user" needs="admin" title="Stop this user?" onConfirm={stop}>
       <p>
         What they have queued, running and waiting ends, and a budget of 0 turns lets nothing else of theirs begin until
         it is taken back here or under Budgets.
