@@ -359,7 +359,9 @@ describe("sessions of another tenant", () => {
       ["DELETE", "?deleteArtifacts=false"],
     ];
     const headers = { "x-request-id": "the-same-request" };
-    const told = ({ status, body, headers: got }: ApiResponse) => JSON.stringify([status, body, [...got].sort()]);
+    // But for the second in which it was sent.
+    const kept = (got: Headers) => [...got].filter(([name]) => name !== "date").sort();
+    const told = ({ status, body, headers: got }: ApiResponse) => JSON.stringify([status, body, kept(got)]);
     for (const [method, rest, body] of operations) {
       const call = (agent: string, id: string) => t.call(method, sessionPath(agent, id, rest), { body, headers });
       const unknown = told(await call(agentId, missing));
