@@ -1,6 +1,14 @@
 import type postgres from "postgres";
 import { type AnySql, json } from "../database/client.ts";
-import { type ClockJobName, type JobPayloads, jobKey, jobKeyPrefix, jobKind, type KeyedJobName } from "./catalogue.ts";
+import {
+  type ClockJobName,
+  type JobName,
+  type JobPayloads,
+  jobKey,
+  jobKeyPrefix,
+  jobKind,
+  type KeyedJobName,
+} from "./catalogue.ts";
 
 interface AddJobOptions {
   /** Left out: now. */
@@ -19,17 +27,25 @@ export async function addJob<N extends KeyedJobName>(
   payload: JobPayloads[N],
   { runAt, keySuffix = "" }: AddJobOptions = {},
 ): Promise<void> {
-  const { attempts, key } = jobKind(name);
+  const { key } = jobKind(name);
   const id = (payload as Readonly<Record<string, string>>)[key as string] as string;
-  await sql`select /* job.add */ graphile_worker.add_job(
-    ${name}, ${json(sql, payload)}, run_at => ${runAt ?? null}::timestamptz,
-    max_attempts => ${attempts}, job_key => ${`${jobKey(name, id)}${keySuffix}`})`;
+  await add(sql, name, payload, { key: `${jobKey(name, id)}${keySuffix}`, runAt: runAt ?? null });
 }
 
 /** Adds a job now that else comes by the clock, in the place of one that waits. */
 export async function addClockJob(sql: AnySql, name: ClockJobName): Promise<void> {
+  await add(sql, name, {}, { key: name, runAt: null });
+}
+
+async function add(
+  sql: AnySql,
+  name: JobName,
+  payload: object,
+  { key, runAt }: { readonly key: string; readonly runAt: Date | null },
+): Promise<void> {
   await sql`select /* job.add */ graphile_worker.add_job(
-    ${name}, ${json(sql, {})}, max_attempts => ${jobKind(name).attempts}, job_key => ${name})`;
+    ${name}, ${json(sql, payload)}, run_at => ${runAt}::timestamptz,
+    max_attempts => ${jobKind(name).attempts}, job_key => ${key})`;
 }
 
 /** Removes the job of this key, if it waits. */
