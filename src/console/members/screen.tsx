@@ -1,10 +1,9 @@
-import { useQuery } from "@tanstack/react-query";
 import type { Member } from "parley/client";
 import { useState } from "react";
 import { Link } from "wouter";
 import { parley } from "../api/client.ts";
 import { useCursorList } from "../api/cursor-list.ts";
-import { readConsole } from "../api/fetch.ts";
+import { useIdentityProvider } from "../api/identity-provider.ts";
 import { queryClient } from "../api/queries.ts";
 import { consoleRoles } from "../api/role.ts";
 import { type ConsoleRole, useConsoleSession } from "../api/session.ts";
@@ -87,11 +86,7 @@ function LastSignIn({ lastSignInAt, invitedUntil }: Member) {
 
 /** Says what to do where no identity provider is set up, so that no invitation could be accepted. */
 function WithoutProvider() {
-  const { data } = useQuery({
-    queryKey: ["identity-provider"],
-    queryFn: () => readConsole<{ readonly provider: object | null }>("/console/api/oidc"),
-    staleTime: Number.POSITIVE_INFINITY,
-  });
+  const { data } = useIdentityProvider();
   if (data?.provider !== null) return null;
   return (
     <p className="hint">

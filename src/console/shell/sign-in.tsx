@@ -1,7 +1,6 @@
-import { useQuery } from "@tanstack/react-query";
 import { ParleyError } from "parley/client";
 import { useEffect } from "react";
-import { readConsole } from "../api/fetch.ts";
+import { useIdentityProvider } from "../api/identity-provider.ts";
 import { linkIsUsed, signIn, signInFault } from "../api/session.ts";
 import { TextField } from "../parts/fields.tsx";
 import { ApiForm, useApiForm } from "../parts/form.tsx";
@@ -44,11 +43,7 @@ export function SignInPage() {
 
 /** The button of the identity provider, where there is one, and why it led back here. */
 function ByProvider() {
-  const { data } = useQuery({
-    queryKey: ["sign-in-provider"],
-    queryFn: () => readConsole<{ readonly provider: SignInProvider | null }>("/console/api/oidc"),
-    staleTime: Number.POSITIVE_INFINITY,
-  });
+  const { data } = useIdentityProvider();
   if (!data?.provider) return null;
   const { name, startUrl } = data.provider;
   const { pathname, search } = window.location;
@@ -66,11 +61,6 @@ function ByProvider() {
       </p>
     </>
   );
-}
-
-interface SignInProvider {
-  readonly name: string;
-  readonly startUrl: string;
 }
 
 const faults: { readonly [reason: string]: string } = {
