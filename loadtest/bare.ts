@@ -20,8 +20,10 @@ const { values } = parseArgs({ options: { port: { type: "string" }, model: { typ
 const provider = createOpenAICompatible({ name: "bare", baseURL: values.model ?? "", includeUsage: true });
 
 const app = new Elysia().post("/", async ({ body }) => {
-  const { message } = body as { message: UIMessage };
-  const result = streamText({ model: provider("simulated/model"), messages: await convertToModelMessages([message]) });
+  // What was said before comes with each request: nothing is stored here.
+  const { message, messages = [] } = body as { message: UIMessage; messages?: UIMessage[] };
+  const prompt = await convertToModelMessages([...messages, message]);
+  const result = streamText({ model: provider("simulated/model"), messages: prompt });
   return createUIMessageStreamResponse({ stream: toUIMessageStream({ stream: result.stream }) });
 });
 

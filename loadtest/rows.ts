@@ -133,8 +133,8 @@ async function seedStep(
     from ${series}, generate_series(1, ${turnsOf}) t, generate_series(1, 2) m`;
   await sql`
     insert into usage (turn_id, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens,
-      duration_ms, day, created_at, summed, user_summed, session_summed)
+      duration_ms, day, created_at, summed, user_summed, session_summed, parts_summed)
     select ${id("turn", turnNumber)}, ${tenantId}, ${agentId}, ${id("ss", sql`s`)}, ${user}, 'custom', 'simulated/model',
-      20, 30, 900, (${at} at time zone 'UTC')::date, ${at}, true, true, true
+      20, 30, 900, (${at} at time zone 'UTC')::date, ${at}, true, true, true, true
     from ${series}, generate_series(1, ${turnsOf}) t`;
 }

@@ -4,7 +4,7 @@
  * The same streams are first read from the model itself, for what model and
  * client alone add.
  *
- *     bun loadtest/streams.ts [--streams 1000] [--rate 10] [--seconds 15] [--ramp 10] [--workers 1] [--followers 1000]
+ *     bun loadtest/streams.ts [--streams 1000] [--rate 10] [--seconds 15] [--ramp 10] [--workers 1] [--servers 1] [--followers 1000]
  */
 import { spawnSync } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -20,6 +20,7 @@ const { values } = parseArgs({
     seconds: { type: "string", default: "15" },
     ramp: { type: "string", default: "10" },
     workers: { type: "string", default: "1" },
+    servers: { type: "string", default: "1" },
     followers: { type: "string", default: "1000" },
   },
 });
@@ -43,7 +44,8 @@ const moment = /@(\d{13}) /g;
 /** Where streams are read from. */
 interface Source {
   readonly name: string;
-  readonly url: string;
+  /** Where the streams are asked for, one after the other. */
+  readonly urls: readonly string[];
   readonly headers: Readonly<Record<string, string>>;
   readonly body: object;
 }
@@ -52,7 +54,7 @@ interface Source {
  * Starts the streams evenly over the ramp, reads them while all of them run, and
  * tells the lag of every chunk that came then.
  */
-async function lags({ url, headers, body }: Source): Promise<{ lagsMs: number[]; failed: number; broken: number }> {
+async function lags({ urls, headers, body }: Source): Promise<{ lagsMs: number[]; failed: number; broken: number }> {
   const lagsMs: number[] = [];
   let failed = 0;
   let broken = 0;
@@ -61,6 +63,7 @@ async function lags({ url, headers, body }: Source): Promise<{ lagsMs: number[];
   const to = from + seconds * 1000;
   const readOne = async (index: number) => {
     await sleep((index / streams) * ramp * 1000);
+    const url = urls[index % urls.length] ?? "";
     const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(body), signal: leave.signal });
     if (!response.ok) {
       failed += 1;
@@ -85,23 +88,25 @@ async function lags({ url, headers, body }: Source): Promise<{ lagsMs: number[];
   return { lagsMs, failed, broken };
 }
 
-async function measureLags(stand: Stand): Promise<void> {
+async function measureLags(stand: Stand, servers: readonly string[]): Promise<void> {
   const json = { "content-type": "application/json" };
   const sources: Source[] = [
     {
       name: "model itself",
-      url: `${stand.modelUrl}/chat/completions`,
+      urls: [`${stand.modelUrl}/chat/completions`],
       headers: json,
       body: { model: "simulated/model", stream: true, messages: [{ role: "user", content: script }] },
     },
     {
       name: "service",
-      url: `${stand.url}/v1/agents/${stand.agentId}/sessions`,
+      urls: servers.map((url) => `${url}/v1/agents/${stand.agentId}/sessions`),
       headers: { ...json, authorization: `Bearer ${stand.apiKey}` },
       body: { message: { id: "m1", role: "user", parts: [{ type: "text", text: script }] } },
     },
   ];
-  printLine(`${streams} streams at ${rate} chunks/s, ${values.workers} worker(s):\n`);
+  printLine(
+    `${streams} streams at ${rate} chunks/s, ${values.workers} worker(s), ${servers.length} HTTP process(es):\n`,
+  );
   printLine(
     "| read from | chunks/s | of those sent | lag p50 | p99 | max | refused | broken |\n|---|---|---|---|---|---|---|---|",
   );
@@ -178,7 +183,9 @@ const stand = await startStand({
 });
 try {
   if (followers > 0) await measureFollowers(stand);
-  await measureLags(stand);
+  const servers = [stand.url];
+  while (servers.length < Number(values.servers)) servers.push((await stand.addServer()).url);
+  await measureLags(stand, servers);
 } finally {
   await stand[Symbol.asyncDispose]();
 }

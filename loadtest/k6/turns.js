@@ -8,14 +8,21 @@
  * MODE says what a client calls:
  *   json    the turn endpoint, whole answer (`stream: false`)
  *   stream  the turn endpoint, the AI SDK's UI message stream
- *   direct  the model itself at MODEL_URL, streamed: the baseline, what the load
- *           generator and the model cost without the service between them
+ *   direct  the model itself at MODEL_URL, streamed: what the load generator and
+ *           the model cost without the service between them
+ *   bare    the bare endpoint at BARE_URL (`loadtest/bare.ts`): the baseline
+ *
+ * CONVERSATIONS names a file with sessions (`ids`) that have had the same turns,
+ * and the `messages` of these. Then each turn is the next one of another of the
+ * sessions; to the model and to the bare endpoint the messages are sent again.
  *
  * k6 reads a response whole before a script sees it. So `first_byte_ms` is the
  * time to the response's first byte (`timings.waiting`): in `direct` that is the
  * model's first event; in `stream` it is the status line, or the first chunk
  * with it when the server sends both together; in `json` the whole turn.
  */
+import { SharedArray } from "k6/data";
+import exec from "k6/execution";
 import http from "k6/http";
 import { Counter, Rate, Trend } from "k6/metrics";
 import {
@@ -35,6 +42,7 @@ import {
 import { count, ms, rate, report, share } from "./report.js";
 
 const modelUrl = __ENV.MODEL_URL ?? "http://127.0.0.1:9100/v1";
+const bareUrl = __ENV.BARE_URL ?? "";
 const mode = __ENV.MODE ?? "json";
 /** Chunks of an answer, and the pause between them. */
 const chunks = wholeNumber("CHUNKS", 20);
@@ -47,10 +55,18 @@ const firstByteMs = new Trend("first_byte_ms", true);
 const turnFailed = new Rate("turn_failed");
 const turns = new Counter("turns");
 
-const modes = { json: jsonTurn, stream: streamTurn, direct: directTurn };
+const modes = { json: jsonTurn, stream: streamTurn, direct: directTurn, bare: bareTurn };
 const play = modes[/** @type {keyof typeof modes} */ (mode)];
-if (play === undefined) throw new Error(`MODE is json, stream or direct, not ${mode}.`);
-if (mode !== "direct") requireAgent();
+if (play === undefined) throw new Error(`MODE is json, stream, direct or bare, not ${mode}.`);
+if (mode === "json" || mode === "stream") requireAgent();
+
+/** @typedef {{ role: string, parts: { text: string }[] }} Message */
+
+/** What the file of conversations has under a name. @param {string} name */
+const conversations = (name) =>
+  new SharedArray(name, () => (__ENV.CONVERSATIONS === undefined ? [] : JSON.parse(open(__ENV.CONVERSATIONS))[name]));
+const ids = /** @type {string[]} */ (conversations("ids"));
+const earlier = /** @type {Message[]} */ (Array.from(conversations("messages")));
 
 /** @type {import("k6/options").Options} */
 export const options = {
@@ -84,34 +100,77 @@ export default function turn() {
 
 /** @typedef {{ response: import("k6/http").Response, fault: string | null }} Outcome */
 
+/**
+ * A turn of a new session, or of one of those that have had turns, of which each is used once.
+ *
+ * @param {boolean} stream
+ */
+function askService(stream) {
+  const n = exec.scenario.iterationInTest;
+  if (__ENV.CONVERSATIONS !== undefined && n >= ids.length) exec.test.abort("No session is left.");
+  return call("POST", mode, sessions(ids.length === 0 ? "" : `/${ids[n]}`), turnBody(script, stream));
+}
+
+/** The status of a turn of a new session, or of another. */
+const accepted = ids.length === 0 ? 201 : 200;
+
 /** @returns {Outcome} */
 function jsonTurn() {
-  const response = call("POST", mode, sessions(), turnBody(script, false));
-  const whole = response.status === 201 && bodyOf(response).includes(JSON.stringify(answer));
+  const response = askService(false);
+  const whole = response.status === accepted && bodyOf(response).includes(JSON.stringify(answer));
   return { response, fault: whole ? null : "not the whole answer" };
 }
 
 /** @returns {Outcome} */
 function streamTurn() {
-  const response = call("POST", mode, sessions(), turnBody(script));
-  return { response, fault: response.status === 201 ? faultOf(bodyOf(response), answer) : bodyOf(response) };
+  const response = askService(true);
+  return { response, fault: response.status === accepted ? streamFault(bodyOf(response), true) : bodyOf(response) };
+}
+
+/** @returns {Outcome} */
+function bareTurn() {
+  const { message } = turnBody(script);
+  const response = post(bareUrl, earlier.length === 0 ? { message } : { message, messages: earlier });
+  return { response, fault: response.status === 200 ? streamFault(bodyOf(response), false) : bodyOf(response) };
+}
+
+/** One stream in so many is read event by event: k6 interprets its scripts, and on two cores that takes from the service what it needs for the next turn. */
+const readWholeEvery = 16;
+
+/**
+ * What is wrong with a stream; null: nothing. Of most only the end is looked at.
+ *
+ * @param {string} body
+ * @param {boolean} hasIds
+ */
+function streamFault(body, hasIds) {
+  if (exec.vu.iterationInInstance % readWholeEvery === 0) return faultOf(body, answer, hasIds);
+  const isWhole = body.includes(`chunk-${chunks} `) && body.trimEnd().endsWith("data: [DONE]");
+  return isWhole && !body.includes('"type":"error"') ? null : "not the whole answer";
 }
 
 /** @returns {Outcome} */
 function directTurn() {
-  const messages = [{ role: "user", content: `[[sim: ${script}]]` }];
-  const response = http.post(
-    `${modelUrl}/chat/completions`,
-    JSON.stringify({ model: "simulated/model", stream: true, messages }),
-    {
-      headers: { "Content-Type": "application/json" },
-      responseType: "text",
-      timeout: responseTimeout,
-      tags: { name: mode },
-    },
-  );
+  const before = earlier.map(({ role, parts }) => ({ role, content: parts.map(({ text }) => text).join("") }));
+  const messages = [...before, { role: "user", content: `[[sim: ${script}]]` }];
+  const response = post(`${modelUrl}/chat/completions`, { model: "simulated/model", stream: true, messages });
   const whole = response.status === 200 && bodyOf(response).includes(`chunk-${chunks} `);
   return { response, fault: whole ? null : "not the whole answer" };
+}
+
+/**
+ * A request to anything but the service.
+ *
+ * @param {string} url
+ * @param {object} body
+ */
+function post(url, body) {
+  return http.post(url, JSON.stringify(body), {
+    headers: { "Content-Type": "application/json" },
+    responseType: "text",
+    timeout: responseTimeout,
+    tags: { name: mode },
+  });
 }
 
 export const handleSummary = report("turns", { mode, chunks, chunkDelayMs }, (metrics) => ({

@@ -10,7 +10,10 @@ import postgres from "postgres";
 import { printLine } from "../figures.ts";
 import { type Stand, startStand } from "../stand.ts";
 import { startPeerServer } from "./start.ts";
-import { type Peer, peers } from "./systems.ts";
+import { peers as allPeers, type Peer } from "./systems.ts";
+
+/** Who stores in Postgres. */
+const peers = allPeers.filter(({ app }) => app === undefined);
 
 const { values } = parseArgs({
   options: {

@@ -3,7 +3,7 @@
  * each asked in turn within each round. What they store and how they are asked
  * is in their servers beside this file.
  *
- *     bun loadtest/peers/run.ts [--clients 1,50] [--seconds 5] [--rounds 3] [--only dbos,mastra,langgraph]
+ *     bun loadtest/peers/run.ts [--clients 1,50] [--seconds 5] [--rounds 3] [--only dbos,mastra,langgraph,eve]
  */
 import { parseArgs } from "node:util";
 import { type Drive, drive, type Measured, type Wire } from "../drive.ts";
