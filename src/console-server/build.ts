@@ -3,23 +3,40 @@
  * Bun bundles; `npm install` and `npm run build:console` run this, on Bun or Deno.
  */
 import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
 import { mkdir, readdir, rename, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { digestSources, noteSources } from "./sources.ts";
 
 const source = fileURLToPath(new URL("../console/index.html", import.meta.url).href);
+const replaceAttemptsMax = 5;
 
-/** Writes the pages into a folder, in place of what is there. Throws with the bundler's words when it fails. */
+/** Writes the pages into a folder, in place of what is there, with what they were built from. Throws with the bundler's words when it fails. */
 export async function buildConsole(folder: string): Promise<void> {
   const made = `${folder}.${process.pid}`;
+  // Before the bundler reads them: what is changed meanwhile is built at the next start.
+  const digest = await digestSources();
   await mkdir(dirname(folder), { recursive: true });
   try {
     await bundle(made);
-    await rm(folder, { recursive: true, force: true });
-    await rename(made, folder);
+    await noteSources(made, digest);
+    await replace(folder, made);
   } finally {
     await rm(made, { recursive: true, force: true });
+  }
+}
+
+/** Of two that build at once the later one is kept: between deleting and renaming the other may have renamed. */
+async function replace(folder: string, made: string): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    await rm(folder, { recursive: true, force: true });
+    try {
+      return await rename(made, folder);
+    } catch (error) {
+      if (attempt === replaceAttemptsMax || !existsSync(folder)) throw error;
+    }
   }
 }
 

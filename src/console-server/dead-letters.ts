@@ -1,3 +1,4 @@
+import type { DeadLetter } from "../console-shapes/operator.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { type Page, readCursor, writeCursor } from "../kernel/http/page.ts";
@@ -5,19 +6,6 @@ import { type Job, listDead } from "../kernel/queue/stored-jobs.ts";
 
 /** This much of an error is shown. */
 const errorCharactersMax = 2_000;
-
-/** A dead letter: a job without attempts left, which no worker runs any more. */
-interface DeadLetter {
-  readonly id: string;
-  readonly task: string;
-  /** Ids only. */
-  readonly payload: unknown;
-  readonly attempts: number;
-  readonly maxAttempts: number;
-  readonly error: string | null;
-  readonly createdAt: string;
-  readonly failedAt: string;
-}
 
 /** Returns a page of the dead letters, oldest first. Throws 400 `invalid_cursor`. */
 export async function listDeadLetters(

@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Config } from "../kernel/config.ts";
@@ -17,4 +17,10 @@ export function pageFolders({ home }: Pick<Config, "home">): readonly string[] {
 /** Returns whether a folder holds the pages. */
 export function hasPages(folder: string): boolean {
   return existsSync(join(folder, pageOfConsole));
+}
+
+/** Returns the folders with the newest pages first: where those beside the program are old and cannot be replaced, the home has the right ones. */
+export function newestFirst(folders: readonly string[]): readonly string[] {
+  const builtAt = (folder: string) => statSync(join(folder, pageOfConsole), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  return folders.toSorted((one, other) => builtAt(other) - builtAt(one));
 }

@@ -30,7 +30,7 @@ export function oidcRoutes(ctx: Ctx) {
       Response.json({ provider: config === null ? null : { name: config.name, startUrl: "/console/api/oidc/start" } }),
     ),
   );
-  if (config === null) return routes;
+  if (config === null) return routes.get("/start", refuseWithoutProvider).get("/callback", refuseWithoutProvider);
   const door = new OidcDoor(ctx, config);
   return routes
     .get("/start", ({ request }) => door.start(request))
@@ -140,6 +140,10 @@ class OidcDoor {
       return redirect(`/console#sign-in-fault=${error.reason}`, [noFlow(this.#ctx.publicUrl)]);
     }
   }
+}
+
+function refuseWithoutProvider(): never {
+  throw new ApiError("not_found", { message: "No identity provider is set up for this installation." });
 }
 
 function failed(message = "The sign-in could not be finished, or was used before. Begin it again."): ApiError {

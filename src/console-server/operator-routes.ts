@@ -1,10 +1,13 @@
 import { type Static, type TObject, type TSchema, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
+import type { InstallationHealth } from "../console-shapes/health.ts";
+import type { DiscardOutcome, EndedCounts, QueueState, TenantState, WorkerState } from "../console-shapes/operator.ts";
 import {
   discardForGood,
   drainWorker,
   endWorkOf,
   isRefusal,
+  makeKey,
   makeTenant,
   retryJobsNow,
   setTenant,
@@ -15,15 +18,15 @@ import { listBusyWorkers } from "../installation/workers.ts";
 import type { Ctx } from "../kernel/context.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { readJson } from "../kernel/http/json-body.ts";
-import { readLimit } from "../kernel/http/page.ts";
+import { type Page, readLimit } from "../kernel/http/page.ts";
 import { isRead, requestIdOf } from "../kernel/http/request.ts";
 import { Characters, Closed, pageQuery } from "../kernel/http/request-fields.ts";
 import { validateBody, validateFields } from "../kernel/http/validate.ts";
 import { Id, type IdOf } from "../kernel/ids.ts";
 import { countJobs, findJob } from "../kernel/queue/stored-jobs.ts";
-import { version } from "../kernel/version.ts";
 import { listDeadLetters } from "./dead-letters.ts";
-import { type Health, readHealth } from "./health.ts";
+import { readGauges } from "./gauges.ts";
+import { readHealth } from "./health.ts";
 import { confined } from "./inner-request.ts";
 import { Kept } from "./kept.ts";
 import { requireOperator } from "./session.ts";
@@ -62,19 +65,23 @@ const tenant = Closed({ tenantId: Id("tenant") });
  */
 export function operatorRoutes(ctx: Ctx) {
   const { sql } = ctx;
-  const health = new Kept<Health>();
+  const health = new Kept<InstallationHealth<Date>>();
   return new Elysia({ prefix: "/console/api/operator", normalize: false })
     .get(
       "/queue",
       onRequest(ctx, {
-        handle: async () => {
+        handle: async (): Promise<QueueState> => {
           const [jobs, tenants] = await Promise.all([countJobs(sql), listTenantLoads(sql)]);
           return { at: new Date().toISOString(), jobs, tenants };
         },
       }),
     )
-    .get("/health", onRequest(ctx, { handle: () => health.read("installation", () => readHealth(sql, ctx, version)) }))
-    .get("/workers", onRequest(ctx, { handle: async () => ({ data: await listBusyWorkers(sql) }) }))
+    .get("/health", onRequest(ctx, { handle: () => health.read("installation", () => readHealth(sql, ctx)) }))
+    .get("/gauges", onRequest(ctx, { handle: async () => ({ data: await readGauges(sql) }) }))
+    .get(
+      "/workers",
+      onRequest(ctx, { handle: async () => ({ data: (await listBusyWorkers(sql)) satisfies WorkerState<Date>[] }) }),
+    )
     .post(
       "/workers/:workerId/drain",
       onRequest(ctx, {
@@ -126,7 +133,7 @@ function deadLetterRoutes(ctx: Ctx) {
         handle: async ({ params: { jobId }, operator }) => {
           await requireDead(jobId);
           const outcome = await discardForGood(sql, operator, jobId);
-          if (!isRefusal(outcome)) return { id: jobId, outcome };
+          if (!isRefusal(outcome)) return { id: jobId, outcome: outcome satisfies DiscardOutcome };
           if (outcome === "missing") throw new ApiError("not_found");
           throw new ApiError("job_state", { message: refusals[outcome] });
         },
@@ -141,7 +148,7 @@ const refusals = {
 
 function tenantRoutes(ctx: Ctx) {
   const { sql } = ctx;
-  const show = async (tenantId: IdOf<"tenant">) => {
+  const show = async (tenantId: IdOf<"tenant">): Promise<TenantState> => {
     const found = await findOperatedTenant(sql, tenantId);
     if (found === null) throw new ApiError("not_found");
     return found;
@@ -159,7 +166,7 @@ function tenantRoutes(ctx: Ctx) {
       "",
       onRequest(ctx, {
         query: Closed({ name: Type.Optional(Characters({ min: 1, max: 80 })), ...pageQuery }),
-        handle: ({ query: { name, cursor, limit } }) =>
+        handle: ({ query: { name, cursor, limit } }): Promise<Page<TenantState>> =>
           listOperatedTenants(sql, { name, cursor, limit: readLimit(limit) }),
       }),
     )
@@ -169,6 +176,19 @@ function tenantRoutes(ctx: Ctx) {
         body: Closed({ name: Characters({ min: 1, max: 80 }) }),
         status: 201,
         handle: ({ body: { name }, operator }) => makeTenant(sql, operator, name),
+      }),
+    )
+    .post(
+      "/:tenantId/keys",
+      onRequest(ctx, {
+        params: tenant,
+        body: Closed({ name: Characters({ min: 1, max: 80 }) }),
+        status: 201,
+        handle: async ({ params: { tenantId }, body: { name }, operator }) => {
+          const made = await makeKey(sql, operator, tenantId, name);
+          if (made === null) throw new ApiError("not_found");
+          return made;
+        },
       }),
     )
     .get("/:tenantId", onRequest(ctx, { params: tenant, handle: ({ params }) => show(params.tenantId) }))
@@ -191,7 +211,7 @@ function tenantRoutes(ctx: Ctx) {
         params: tenant,
         body: Closed({ agentId: Type.Optional(Id("agent")) }),
         status: 202,
-        handle: async ({ params: { tenantId }, body: { agentId }, operator }) => {
+        handle: async ({ params: { tenantId }, body: { agentId }, operator }): Promise<EndedCounts> => {
           const ended = await endWorkOf(sql, operator, tenantId, agentId ?? null);
           if (typeof ended === "string") throw new ApiError("not_found");
           return ended;

@@ -1,14 +1,8 @@
 import type postgres from "postgres";
+import type { Question } from "../console-shapes/marks.ts";
 import { type AgentIds, andOf } from "../kernel/auth/agent-scope.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import type { IdOf } from "../kernel/ids.ts";
-
-/** The beginning of what a turn was asked. */
-interface Question {
-  readonly turnId: IdOf<"turn">;
-  /** Empty where it holds no text, or is too large to be read for a list. */
-  readonly text: string;
-}
 
 /** Characters of a question that a list shows. */
 const questionCharactersMax = 200;

@@ -3,7 +3,7 @@ import type { Ctx } from "../kernel/context.ts";
 import { ApiError } from "../kernel/errors.ts";
 import type { OperationHandler } from "../kernel/http/operation.ts";
 import { respondToChoice, respondToSignOut, respondWithSession } from "./current-session.ts";
-import { pageFolders } from "./folders.ts";
+import { newestFirst, pageFolders } from "./folders.ts";
 import { confined, type Respond, respondAs } from "./inner-request.ts";
 import { oidcRoutes } from "./oidc-routes.ts";
 import { operatorRoutes } from "./operator-routes.ts";
@@ -18,7 +18,7 @@ import { tenantViews } from "./tenant-views.ts";
  */
 export function consoleRoutes(ctx: Ctx, respond: Respond) {
   if (!ctx.config.console) return new Elysia();
-  const pages = new ConsolePages(pageFolders(ctx.config));
+  const pages = new ConsolePages(newestFirst(pageFolders(ctx.config)));
   const views = tenantViews(ctx);
   const asTenant = async (request: Request, serve: Respond) => {
     const session = await requirePageSession(ctx, request);
@@ -41,11 +41,17 @@ export function consoleRoutes(ctx: Ctx, respond: Respond) {
     .get("/console/api/overview", view(views.overview))
     .get("/console/api/waiting", view(views.waiting))
     .get("/console/api/questions", view(views.questions))
-    .get("/console/api/session-marks", view(views.sessionMarks))
+    .get("/console/api/decisions", view(views.decisions))
+    .get("/console/api/session-list", view(views.sessionList))
+    .get("/console/api/stopped-users", view(views.stoppedUsers))
+    .get("/console/api/first-steps", view(views.firstSteps))
     .get("/console/api/unanswered", view(views.unanswered))
     .get("/console/api/turn-words", view(views.turnWords))
+    .get("/console/api/said-before", view(views.saidBefore))
     .get("/console/api/search", view(views.search))
     .get("/console/api/provider-marks", view(views.providerMarks))
+    .get("/console/api/audit-names", view(views.auditNames))
+    .get("/console/api/audit-choices", view(views.auditChoices))
     .get("/console/api/agent-marks", view(views.agentMarks))
     .get("/console/api/version-marks", view(views.versionMarks))
     .use(oidcRoutes(ctx))

@@ -1,27 +1,22 @@
+import type { SessionMark } from "../console-shapes/sessions.ts";
 import { type AgentIds, andOf } from "../kernel/auth/agent-scope.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import type { IdOf } from "../kernel/ids.ts";
 
-/** What became of a session's last turn, and what its newest turns used. */
-interface SessionMark {
-  readonly sessionId: IdOf<"session">;
-  readonly status: "queued" | "running" | "waiting" | "succeeded" | "failed" | "canceled";
-  readonly errorCode: string | null;
-  readonly tokens: number;
-  /** Whether there are older turns, whose tokens are left out. */
-  readonly isPartial: boolean;
-}
-
 /** Turns of a session whose tokens are added up for a list. */
 const summedTurnsMax = 200;
+
+interface MarkRow extends SessionMark {
+  readonly sessionId: string;
+}
 
 /** Returns the marks of sessions of a tenant; those without a turn are left out. */
 export function readSessionMarks(
   sql: AnySql,
   tenantId: IdOf<"tenant">,
   { sessionIds, agentIds }: { readonly sessionIds: readonly string[]; readonly agentIds: AgentIds },
-): Promise<SessionMark[]> {
-  return sql<SessionMark[]>`
+): Promise<MarkRow[]> {
+  return sql<MarkRow[]>`
     select s.id as session_id, last.status, last.error_code, last.tokens, last.is_partial
     from unnest(${sessionIds as string[]}::text[]) s (id)
     cross join lateral (

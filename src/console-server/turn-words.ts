@@ -1,16 +1,10 @@
 import type postgres from "postgres";
+import type { SaidBefore } from "../console-shapes/marks.ts";
+import type { TurnWords } from "../console-shapes/words.ts";
 import { type AgentIds, andOf } from "../kernel/auth/agent-scope.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import type { IdOf } from "../kernel/ids.ts";
 import type { UiMessage } from "../messages/ui-message.ts";
-
-/** What a turn was asked and what it said, as its page shows it. */
-interface TurnWords {
-  readonly question: UiMessage | null;
-  readonly answer: UiMessage | null;
-  /** More of it is only in the session. */
-  readonly isLeftOut: boolean;
-}
 
 /** Longer words are left to the session's own page. */
 const wordsBytesMax = 1_048_576;
@@ -20,7 +14,7 @@ export async function readTurnWords(
   sql: AnySql,
   tenantId: IdOf<"tenant">,
   { turnId, agentIds }: { readonly turnId: string; readonly agentIds: AgentIds },
-): Promise<TurnWords> {
+): Promise<TurnWords<UiMessage>> {
   const [turn] = await sql<
     {
       input: UiMessage | readonly UiMessage[] | null;
@@ -41,6 +35,33 @@ export async function readTurnWords(
   if (turn === undefined) return { question: null, answer: null, isLeftOut: false };
   const question = (Array.isArray(turn.input) ? turn.input.at(-1) : turn.input) ?? null;
   return { question, answer: turn.said ?? turn.answer, isLeftOut: turn.isLeftOut };
+}
+
+/** Characters of what was said that a list shows: the last ones. */
+const saidCharactersMax = 600;
+
+/**
+ * Returns what turns of a tenant that wait said last, before they asked: the last text of the answer so far. Those
+ * that said nothing are left out.
+ */
+export function readSaidBefore(
+  sql: AnySql,
+  tenantId: IdOf<"tenant">,
+  { turnIds, agentIds }: { readonly turnIds: readonly string[]; readonly agentIds: AgentIds },
+): Promise<SaidBefore[]> {
+  return sql<SaidBefore[]>`
+    select t.id as turn_id, right(said.text, ${saidCharactersMax}) as text
+    from turns t cross join lateral (
+      select part ->> 'text' as text
+      from (
+        select case when m.bytes <= ${wordsBytesMax} then m.content end as content
+        from messages m where m.turn_id = t.id and m.session_id = t.session_id and m.role = 'assistant'
+        order by m.seq desc limit 1
+      ) answer, json_array_elements(answer.content -> 'parts') with ordinality as parts (part, place)
+      where part ->> 'type' = 'text' and part ->> 'text' <> '' order by place desc limit 1) said
+    where t.tenant_id = ${tenantId} and t.id = any(${turnIds as string[]}::text[]) and t.status = 'waiting'
+      ${andOf(sql, sql`t.agent_id`, agentIds)}
+      and (select deleted_at is null from sessions where id = t.session_id)`;
 }
 
 function isSmall(sql: AnySql, column: postgres.Fragment): postgres.Fragment {

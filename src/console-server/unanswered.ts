@@ -1,22 +1,11 @@
+import type { UnansweredTurn } from "../console-shapes/words.ts";
 import { type AgentIds, andOf } from "../kernel/auth/agent-scope.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import type { IdOf } from "../kernel/ids.ts";
 import type { UiMessage } from "../messages/ui-message.ts";
 import { readBytesMax } from "./questions.ts";
 
-/** A turn of a session that left no answer in the transcript, or broke off in the midst of one. */
-interface Unanswered {
-  readonly turnId: IdOf<"turn">;
-  readonly status: "failed" | "canceled";
-  readonly error: { readonly code: string; readonly message: string } | null;
-  readonly acceptedAt: string;
-  /** What was asked; null for a regeneration, and where the transcript has the question. */
-  readonly message: UiMessage | null;
-  /** The message that it comes after; null: it comes before all. */
-  readonly afterMessageId: string | null;
-}
-
-interface UnansweredRow extends Omit<Unanswered, "acceptedAt"> {
+interface UnansweredRow extends Omit<UnansweredTurn<UiMessage>, "acceptedAt"> {
   readonly acceptedAt: Date;
 }
 
@@ -35,7 +24,7 @@ export async function listUnanswered(
     fromMessageId,
     agentIds,
   }: { readonly sessionId: string; readonly fromMessageId: string | undefined; readonly agentIds: AgentIds },
-): Promise<Unanswered[]> {
+): Promise<UnansweredTurn<UiMessage>[]> {
   const rows = await sql<UnansweredRow[]>`
     with since as (
       select seq, created_at from messages where session_id = ${sessionId} and id = ${fromMessageId ?? ""} limit 1

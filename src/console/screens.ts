@@ -67,6 +67,11 @@ export const tenantScreens: readonly ScreenGroup[] = [
       { name: "Connections", path: "/connections", keys: "gn", load: () => import("./connections/screen.tsx") },
       { name: "Webhooks", path: "/webhooks", keys: "gw", load: () => import("./webhooks/screen.tsx") },
       { name: "Providers", path: "/providers", keys: "gv", load: () => import("./providers/screen.tsx") },
+    ],
+  },
+  {
+    title: "Manage",
+    screens: [
       { name: "Budgets", path: "/budgets", keys: "gd", needs: "admin", load: () => import("./budgets/screen.tsx") },
       { name: "Billing", path: "/billing", keys: "gb", needs: "admin", load: () => import("./billing/screen.tsx") },
       { name: "Members", path: "/members", keys: "gj", needs: "admin", load: () => import("./members/screen.tsx") },

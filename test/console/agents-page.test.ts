@@ -70,10 +70,16 @@ describe.skipIf(!hasBrowser)("the screens of agents", () => {
     await person.heading("Versioned").waitFor();
     expect(await person.button("Save").isDisabled()).toBe(true);
     await person.page.getByLabel("Instructions").fill(`Keep.\n${hostile}`);
+    await person.page.getByLabel("Why (optional)").fill(hostile);
     await person.press("Save");
     await person.sees("Version 2 is saved.");
     const tabs = person.page.getByRole("list", { name: "Parts of the agent" });
     await tabs.getByRole("link", { name: "Versions" }).click();
+    const newest = person.page.getByRole("table", { name: "Versions" }).getByRole("row").nth(1);
+    await newest.getByText(hostile).waitFor();
+    const { apiKeys } = await t.parley.apiKeys.list();
+    // Who made it: the key that signed in.
+    await newest.getByText(new RegExp(`^(${apiKeys.map(({ name }) => name).join("|")})$`)).waitFor();
     const diff = person.page.getByLabel("From version 1 to 2");
     await diff.locator("del", { hasText: "Be kind." }).waitFor();
     expect(await diff.locator("ins").textContent()).toBe(hostile);

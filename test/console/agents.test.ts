@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import type { AgentVersion } from "parley/client";
 import { agentOfForm, formOfAgent, newAgent, newAgentLike } from "../../src/console/agents/agent-form.ts";
-import { diffLines, diffVersions } from "../../src/console/agents/version-diff.ts";
+import { diffVersions } from "../../src/console/agents/version-diff.ts";
+import { diffLines } from "../../src/console/parts/line-diff.ts";
 
 const version: AgentVersion = {
   ...{ agentId: "ag_1", tenantId: "ten_1", version: 1, createdAt: "2026-03-01T12:00:00Z" },
@@ -14,6 +15,7 @@ const version: AgentVersion = {
   approvalInTasks: { default: "full", overrides: [] },
   clientTools: [{ name: "locate", description: "d", inputSchema: { type: "object" } }],
   fallbackModels: [{ providerId: "prv_2", model: "n" }],
+  changeNote: "Why",
 };
 
 describe("the form of an agent", () => {
@@ -28,7 +30,7 @@ describe("the form of an agent", () => {
   });
 
   test("holds all that a version holds, and gives it back", () => {
-    const { agentId, tenantId, version: _number, createdAt, ...settings } = version;
+    const { agentId, tenantId, version: _number, createdAt, changeNote, ...settings } = version;
     expect(agentOfForm(formOfAgent(version))).toEqual(settings);
   });
 

@@ -3,7 +3,7 @@ import { hasBrowser, useConsole } from "../harness/console-browser.ts";
 import { eventually } from "../harness/harness.ts";
 import { makeAgent, userMessage } from "../harness/seed.ts";
 
-const { h, t, signedIn } = await useConsole();
+const { h, t, visit, signedIn } = await useConsole();
 const agentId = await makeAgent(h, t, { name: "Ada's agent" });
 const session = await t.call("POST", `/v1/agents/${agentId}/sessions`, {
   body: { stream: false, message: userMessage('[[sim: text="# Plan\\n\\n- one\\n- **two**\\n\\n`code`"]]') },
@@ -146,9 +146,41 @@ describe.skipIf(!hasBrowser)("the console's pages for everybody", () => {
     const [row] = await h.sql`select count(*)::int as accepted from turns where tenant_id = ${t.id}`;
     // What took long to read is kept for 60 s at most, and the page asks every 5 s.
     await turns.getByText(String(row?.accepted), { exact: true }).first().waitFor({ timeout: 90_000 });
-    await person.press("24 hours");
-    await person.hasAddress("range=day");
+    await person.page.getByLabel("Time", { exact: true }).selectOption("Last 24 hours");
+    await person.hasAddress("since=day");
     await eventually(async () => (await turns.locator("tr").count()) === 49);
+    await person.page.getByLabel("Time", { exact: true }).selectOption("This month");
+    await person.hasAddress("since=this-month");
+    await turns.getByText(String(row?.accepted), { exact: true }).first().waitFor();
     expect(await person.wrongs()).toEqual([]);
+  });
+
+  test("a time in which every turn failed has no axis of times to the first text", async () => {
+    const luckless = await h.tenant();
+    const unlucky = await makeAgent(h, luckless);
+    const body = { stream: false, message: userMessage("[[sim: fail=401]]") };
+    await luckless.call("POST", `/v1/agents/${unlucky}/sessions`, { body });
+    const person = await visit();
+    await person.open("");
+    await person.signIn(luckless.token);
+    const figure = person.page.getByRole("figure").filter({ hasText: "Table of time to first text" });
+    await figure.getByText("No turn has said anything in this time.").waitFor();
+    expect(await figure.locator("canvas").count()).toBe(0);
+    expect(await person.wrongs()).toEqual([]);
+  });
+
+  test("the first steps are ticked by what the tenant has, and go when all are done", async () => {
+    await t.call("POST", `/v1/agents/${agentId}/sessions`, {
+      body: { stream: false, message: userMessage("Hello.") },
+    });
+    const person = await signedIn();
+    // The key that a program used is another one than that of who is signed in.
+    const steps = person.page.getByRole("region", { name: "First steps" });
+    const step = (text: RegExp) => steps.getByRole("listitem").filter({ hasText: text });
+    await step(/Talk to it, done/).waitFor();
+    await step(/Make a key for your program.*not done yet/).waitFor();
+    const { token } = await t.parley.apiKeys.create({ name: "program", role: "reader" });
+    await fetch(`${person.origin}/v1/agents`, { headers: { authorization: `Bearer ${token}` } });
+    await steps.waitFor({ state: "detached" });
   });
 });

@@ -162,9 +162,60 @@ describe.skipIf(!hasBrowser)("the screen of approvals", () => {
     const textOf = async (sessionId: string) =>
       JSON.stringify(await t.parley.sessions.listMessages(agentId, sessionId));
     expect(await textOf(asked.sessionId)).toContain("a bad idea");
+    await person.open(`/sessions/${agentId}/${asked.sessionId}`);
+    await person.press("Unfold tools");
+    await person.page
+      .getByText(/^Denied by .+, .+ Reason: a bad idea$/)
+      .first()
+      .waitFor();
+    expect(await person.wrongs()).toEqual([]);
     expect(await textOf(located.sessionId)).toContain("Lisbon");
     const { data } = await t.parley.memories.list(agentId);
     expect(data.map(({ text }) => text)).toEqual(["first"]);
+  });
+});
+
+describe.skipIf(!hasBrowser)("the calls that wait", () => {
+  test("stand below what was asked and said, as commands and changes of files, and are chosen by agent and tool", async () => {
+    const writer = await makeAgent(h, t, {
+      ...{ name: "Writer", tools: ["workspace"] },
+      approvalInChat: { default: "manual", overrides: [] },
+    });
+    const { workspaceId } = await t.parley.agents.get(writer);
+    await t.parley.workspaces.writeFile(workspaceId ?? "", "one\ntwo\n", { path: "plan.txt" });
+    const calls = [
+      ["write", { path: "plan.txt", content: "one\n2\n" }],
+      ["write", { path: "new.txt", content: "fresh" }],
+      ["edit", { path: "plan.txt", oldText: "two", newText: "three" }],
+      ["bash", { command: "ls -l\nrm plan.txt" }],
+    ] as const;
+    const script = calls.map(([tool, input]) => `tool=${tool} args=${JSON.stringify(input)}`).join(" ");
+    const message = userMessage(`Mend the plan. [[sim: text="I change the plan." ${script} ; text="Done."]]`);
+    await t.call("POST", `/v1/agents/${writer}/sessions`, { body: { stream: false, message } });
+    const person = await signedIn("/approvals");
+    const rows = person.page.getByRole("list", { name: "Calls that wait" }).locator("> li");
+    await eventually(async () => (await rows.count()) === 4);
+    const [written, made, edited, run] = [rows.nth(0), rows.nth(1), rows.nth(2), rows.nth(3)];
+    await written.getByText(/^Mend the plan\./).waitFor();
+    await written.getByText("I change the plan.", { exact: true }).waitFor();
+    await written.locator("del", { hasText: "two" }).waitFor();
+    expect(await written.locator("ins, del").allTextContents()).toEqual(["two", "2"]);
+    await made.getByText("write new.txt, a new file").waitFor();
+    expect(await edited.locator("ins, del").allTextContents()).toEqual(["two", "three"]);
+    expect(await run.locator("pre").textContent()).toBe("ls -l\nrm plan.txt");
+    expect(await person.page.locator("#navigation a", { hasText: "Approvals" }).locator(".count").textContent()).toBe(
+      "4",
+    );
+    expect(await person.wrongs()).toEqual([]);
+    expect(await person.wrongsOnPhone()).toEqual([]);
+    await person.page.getByLabel("Tool").selectOption("bash");
+    await person.hasAddress("tool=bash");
+    await eventually(async () => (await rows.count()) === 1);
+    await person.page.getByLabel("Tool").selectOption("edit");
+    await rows.locator("del").waitFor();
+    expect(await rows.count()).toBe(1);
+    await t.parley.turns.cancel({ agentId: writer });
+    await person.sees("No call matches.");
   });
 });
 
@@ -193,22 +244,27 @@ describe.skipIf(!hasBrowser)("the screens of usage and audit", () => {
     expect(await person.wrongs()).toEqual([]);
   });
 
-  test("audit events are found by action, resource and person", async () => {
-    await t.parley.agents.update(agentId, { instructions: hostile });
+  test("audit events are found by action, person, resource and day, and say what settings became", async () => {
+    const before = await t.parley.agents.get(agentId);
+    await t.parley.agents.update(agentId, { instructions: "Nobody reads this twice.", compactionReserveTokens: 7_000 });
     const person = await signedIn("/audit");
     const rows = person.page.getByRole("table", { name: /Audit events/ }).locator("tbody tr");
     await eventually(async () => (await rows.count()) >= 2);
     expect(await person.wrongs()).toEqual([]);
     expect(await person.wrongsOnPhone()).toEqual([]);
-    await person.page.getByLabel("Action").fill("agent.update");
+    await person.page.getByLabel("Action").selectOption("agent.update");
     await person.hasAddress("action=agent.update");
     await eventually(async () => (await rows.count()) === 1);
     await rows.getByText("instructions").waitFor();
-    expect(await rows.textContent()).not.toContain("script");
-    await person.page.getByLabel("Who").fill(hostile);
+    await rows.getByText(`compactionReserveTokens ${before.compactionReserveTokens} → 7000`).waitFor();
+    expect(await rows.textContent()).not.toContain("twice");
+    await person.page.getByLabel("Who").selectOption({ label: "test (API key)" });
+    await person.hasAddress("actorId=ak_");
+    await person.page.getByLabel("Time").selectOption("Yesterday");
     await person.sees("No event matches.");
-    await person.page.getByLabel("Who").fill("");
-    await rows.getByRole("link", { name: agentId }).click();
+    await person.page.getByLabel("Time").selectOption("Last hour");
+    await rows.getByRole("link", { name: "test" }).waitFor();
+    await rows.getByRole("link", { name: hostile }).click();
     await person.heading(hostile).waitFor();
     expect(person.faults).toEqual([]);
   });

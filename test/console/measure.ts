@@ -73,6 +73,8 @@ function print(name: string, all: readonly Load[]): void {
 async function measureLoads(on: Browser): Promise<{ signIn: Load[]; overview: Load[] }> {
   const signIn: Load[] = [];
   const overview: Load[] = [];
+  // Without a turn there is nothing to plot.
+  await firstTextOverHttp();
   for (let count = 0; count < loads; count++) {
     // A context has its own cache, which is empty; the second one has the cookie of the first.
     const strange = await on.newContext();

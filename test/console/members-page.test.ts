@@ -57,7 +57,7 @@ describe.skipIf(!hasBrowser)("in the console", () => {
     idp.account = { email: "carla@example.org", name: "Carla" };
     await person.page.getByRole("link", { name: "Sign in with Work" }).click();
     await person.page.getByRole("button", { name: "Other team" }).click();
-    await person.sees("Carla (Member)");
+    await person.page.getByRole("row", { name: /Carla\s*Member/ }).waitFor();
     await person.press("Change tenant");
     await person.page.getByRole("dialog").getByRole("button", { name: "Test" }).click();
     await person.heading("Overview").waitFor();

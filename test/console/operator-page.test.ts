@@ -67,11 +67,35 @@ describe.skipIf(!hasBrowser)("the operator's screen", () => {
       }
     });
 
+  test("plots the last day, and lists HTTP processes beside the workers, and says where versions differ", async () => {
+    await h.sql`
+      insert into gauges select now() - age * interval '1 minute', age / 10, 3, 9, 12.5, 2, 1048576, 2097152, 40
+      from generate_series(1, 600, 5) age on conflict do nothing`;
+    await h.sql`
+      insert into http_processes (id, host, pid, version, memory_bytes)
+      values ('a', 'front-1', 11, '0.0.9', 1048576), ('b', 'front-2', 12, '0.0.9', 2097152)`;
+    for (const options of [{}, { colorScheme: "dark" as const, viewport: { width: 390, height: 800 } }]) {
+      const person = await asOperator("/operator", options);
+      const day = person.page.getByRole("region", { name: "The last day" });
+      for (const caption of ["Queue", "Longest wait", "Dead letters", "Memory of processes", "Connections of Postgres"])
+        await day.getByRole("img", { name: `Plot: ${caption}` }).waitFor();
+      await day.getByText("Table of memory of processes").click();
+      await day.getByRole("cell", { name: "2.0 MiB" }).first().waitFor();
+      const rows = person.page.getByRole("table", { name: "HTTP processes" }).locator("tbody tr");
+      await eventually(async () => (await rows.count()) === 2);
+      await rows.filter({ hasText: "front-1, process 11" }).getByText("1.0 MiB").waitFor();
+      await person.sees(/Several versions run: .*2 processes of 0\.0\.9/);
+      expect(await person.wrongs()).toEqual([]);
+    }
+    await h.sql`delete from gauges`;
+    await h.sql`delete from http_processes`;
+  });
+
   test("lists tenants, whose names are text, and finds one by its name", async () => {
     const person = await asOperator("/operator/tenants");
     const rows = person.page.getByRole("table", { name: /Tenants/ }).locator("tbody tr");
     await eventually(async () => (await rows.count()) >= 2);
-    await person.page.getByLabel("Name").fill("onerror");
+    await person.page.getByLabel("Search").fill("onerror");
     await person.hasAddress("name=onerror");
     await eventually(async () => (await rows.count()) === 1);
     await rows.getByRole("link", { name: hostile }).click();
@@ -116,7 +140,24 @@ describe.skipIf(!hasBrowser)("the operator's screen", () => {
     expect(await person.wrongs()).toEqual([]);
   });
 
+  test("makes a key for a tenant that lost its own, and shows it once", async () => {
+    const person = await asOperator("/operator");
+    await person.open(`/operator/tenants/${evil.id}`);
+    await person.press("New key");
+    const dialog = person.page.getByRole("dialog");
+    await dialog.getByLabel("Name").fill("After the fire");
+    await dialog.getByRole("button", { name: "Create" }).click();
+    await dialog.getByText("It is not shown again.").waitFor();
+    const token = (await dialog.locator("code").textContent()) ?? "";
+    expect(await person.wrongs()).toEqual([]);
+    const { body } = await evil.call("GET", "/v1/apikeys", { token });
+    expect(body.apiKeys.map(({ name }: { name: string }) => name)).toContain("After the fire");
+  });
+
   test("suspends a tenant after it has asked, and resumes it", async () => {
+    const theirs = await visit();
+    await theirs.open("");
+    await theirs.signIn(evil.token);
     const person = await asOperator("/operator");
     await person.open(`/operator/tenants/${evil.id}`);
     await person.press("Suspend");
@@ -126,9 +167,14 @@ describe.skipIf(!hasBrowser)("the operator's screen", () => {
     await dialog.getByRole("button", { name: "Suspend" }).click();
     await person.button("Resume").waitFor();
     expect((await evil.call("GET", "/v1/agents")).status).toBe(402);
+    await theirs.open("/turns");
+    await theirs.sees("This tenant is suspended");
+    expect(await theirs.button("Sign in as somebody else").count()).toBe(1);
     await person.press("Resume");
     await person.button("Suspend").waitFor();
     expect((await evil.call("GET", "/v1/agents")).status).toBe(200);
+    await theirs.press("Try again");
+    await theirs.heading("Turns").waitFor();
   });
 
   test("shows dead letters, whose errors are text, retries one, and discards one after it has said what that means", async () => {

@@ -1,4 +1,7 @@
 import { describe, expect, test } from "bun:test";
+import type { GaugePart } from "../../src/console-shapes/health.ts";
+import { noteGauges } from "../../src/installation/gauges.ts";
+import { startHttpBeat } from "../../src/installation/http-processes.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { addJob } from "../../src/kernel/queue/add-job.ts";
 import { type ConsolePage, signInToConsole } from "../harness/console-page.ts";
@@ -44,6 +47,78 @@ describe("an operator", () => {
       role: null,
       agentIds: null,
     });
+  });
+
+  test("sees the health of the installation: parts of the last hours, processes, stores and what waits for nobody", async () => {
+    const { body } = await operator.call("GET", "/operator/health");
+    expect(body.process).toMatchObject({
+      version: expect.any(String),
+      pid: process.pid,
+      memoryBytes: expect.any(Number),
+    });
+    expect(body.parts).toHaveLength(72);
+    const [last, before] = [body.parts.at(-1), body.parts.at(-2)];
+    expect(Date.parse(last.at) - Date.parse(before.at)).toBe(300_000);
+    expect(Date.parse(last.at)).toBeLessThanOrEqual(Date.now());
+    expect(body.relay.pingMs).toBeNumber();
+    expect(body.postgres.connections).toBeGreaterThan(0);
+    expect(body.deadLetters).toBeNumber();
+  });
+
+  test("sees how the installation was in the last day, of which a minute is written down once", async () => {
+    const gauges = async () => (await operator.call("GET", "/operator/gauges")).body.data as GaugePart[];
+    const none = await gauges();
+    expect(none).toHaveLength(144);
+    expect(none.every(({ turnsWaiting }) => turnsWaiting === null)).toBe(true);
+    await h.sql`
+      insert into gauges select now() - age * interval '1 minute', 7, 3, 9, 12.5, 2, 1000, 2000, age
+      from unnest(array[60, 61, 62, 3 * 24 * 60]) age`;
+    const dead = await deadLetter();
+    // A minute may begin between two of them.
+    for (let times = 0; times < 5; times++) await noteGauges(h.sql);
+    const rows = await h.sql<{ at: Date }[]>`select at from gauges order by at`;
+    expect([4, 5]).toContain(rows.length);
+    const parts = await gauges();
+    const hourAgo = parts.filter(({ turnsWaiting }) => turnsWaiting === 7);
+    expect(hourAgo[0]).toMatchObject({ turnsRunning: 3, jobsReady: 9, oldestSeconds: 12.5, httpMemoryBytes: 1000 });
+    expect(Math.max(...hourAgo.map(({ postgresConnections }) => postgresConnections ?? 0))).toBe(62);
+    const last = parts.at(-1) as GaugePart;
+    expect(last).toMatchObject({ turnsRunning: 0, deadLetters: 1, workerMemoryBytes: expect.any(Number) });
+    expect(last.postgresConnections).toBeGreaterThan(0);
+    expect((await tenant.call("GET", "/operator/gauges")).status).toBe(404);
+    await h.sql`delete from graphile_worker._private_jobs where id = ${dead}`;
+    await h.sql`delete from gauges`;
+  });
+
+  test("sees the HTTP processes while they beat, and those that are lost for a while", async () => {
+    const processes = async () => (await operator.call("GET", "/operator/health")).body.httpProcesses;
+    await h.sql`
+      insert into http_processes (id, host, pid, version, memory_bytes, beat_at)
+      values ('lost', 'far', 1, '0.1.0', 5, now() - interval '1 minute'), ('gone', 'far', 2, '0.1.0', 5, now() - interval '1 hour')`;
+    const stop = startHttpBeat(h.sql, h.ctx.log);
+    await eventually(async () => (await h.sql`select 1 from http_processes`).length === 2);
+    const shown = await eventually(async () => {
+      const found = await processes();
+      return found.length === 2 && found;
+    });
+    expect(shown).toMatchObject([
+      { host: "far", pid: 1, state: "silent", version: "0.1.0" },
+      { pid: process.pid, state: "serving", version: expect.any(String), memoryBytes: expect.any(Number) },
+    ]);
+    await stop();
+    expect(await h.sql`select id from http_processes`).toEqual([{ id: "lost" }] as never);
+    await h.sql`delete from http_processes`;
+  });
+
+  test("makes a key for a tenant, and for none that is not there", async () => {
+    const path = `/operator/tenants/${t.id}/keys`;
+    const made = await operator.call("POST", path, { body: { name: "made by the operator" } });
+    expect(made.status).toBe(201);
+    expect((await t.call("GET", "/v1/agents", { token: made.body.token })).status).toBe(200);
+    expect((await eventsOf("api_key.create"))[0]).toMatchObject({ actorId: "console", resourceId: made.body.apiKeyId });
+    const strange = `/operator/tenants/${newId("tenant")}/keys`;
+    expect((await operator.call("POST", strange, { body: { name: "x" } })).status).toBe(404);
+    expect((await tenant.call("POST", path, { body: { name: "x" } })).status).toBe(404);
   });
 
   test("has no tenant's operation, and a tenant none of the operator's", async () => {

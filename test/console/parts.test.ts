@@ -28,19 +28,25 @@ describe("what the console's parts compute", () => {
     expect(fieldFaults([{ path: "/names", message: "is too long" }], ["name"]).ofFields).toEqual({});
   });
 
-  test("durations and times have the largest unit that fits", () => {
-    expect([0, 999, 1500, 59_000, 61_000, 7_200_000, 200_000_000].map(durationText)).toEqual([
+  test("durations have the two largest units that fit, and times the largest", () => {
+    expect([0, 999, 1500, 59_900, 61_000, 119_999, 7_200_000, 200_000_000].map(durationText)).toEqual([
       "0 ms",
       "999 ms",
       "1.5 s",
       "59 s",
-      "1 min",
+      "1 min 1 s",
+      "1 min 59 s",
       "2 h",
-      "2 d",
+      "2 d 7 h",
     ]);
     const now = Date.parse("2026-01-01T12:00:00Z");
     expect(sinceText("2026-01-01T11:57:00Z", now)).toBe("3 min ago");
-    expect(sinceText("2026-01-01T14:00:00Z", now)).toBe("in 2 h");
+    expect(sinceText("2026-01-01T11:59:29.600Z", now)).toBe("30 s ago");
+    expect(sinceText("2026-01-01T14:10:00Z", now)).toBe("in 2 h");
+    expect(["2026-01-01T11:59:59.600Z", "2026-01-01T12:00:09Z"].map((at) => sinceText(at, now))).toEqual([
+      "now",
+      "now",
+    ]);
     expect(sinceText("no time", now)).toBe("no time");
   });
 

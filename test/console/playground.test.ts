@@ -1,11 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { hasBrowser, useConsole } from "../harness/console-browser.ts";
-import type { ConsoleVisit } from "../harness/console-visit.ts";
 import { eventually } from "../harness/harness.ts";
+import { Player, played as script } from "../harness/player.ts";
 import { makeAgent } from "../harness/seed.ts";
 import { messagesOf } from "../harness/turns.ts";
 
-const { h, t, signedIn } = await useConsole();
+const bench = await useConsole();
+const { h, t } = bench;
 const clientTool = { name: "where_am_i", description: "Where the user is", inputSchema: { type: "object" } };
 const agentId = await makeAgent(h, t, {
   name: "Ada",
@@ -15,69 +16,11 @@ const agentId = await makeAgent(h, t, {
 } as never);
 await t.parley.agents.update(agentId, { instructions: "Be brief." });
 
-const script = (settings: string) => `[[sim: ${settings}]]`;
-
-/** What a person does in the playground. */
-class Player {
-  readonly visit: ConsoleVisit;
-
-  constructor(visit: ConsoleVisit) {
-    this.visit = visit;
-  }
-
-  static async open(search = `?agent=${agentId}`): Promise<Player> {
-    const visit = await signedIn(`/playground${search}`);
-    await visit.page.getByRole("log", { name: "Conversation" }).first().waitFor();
-    return new Player(visit);
-  }
-
-  get page() {
-    return this.visit.page;
-  }
-
-  get sessionId(): string {
-    return new URL(this.page.url()).searchParams.get("session") ?? "";
-  }
-
-  async send(text: string): Promise<void> {
-    await this.page.getByLabel("Message").fill(text);
-    await this.visit.press("Send");
-  }
-
-  /** Waits until an answer says this. */
-  answers(text: string): Promise<void> {
-    return this.page.locator("article.assistant").getByText(text).last().waitFor();
-  }
-
-  settled(): Promise<void> {
-    return this.visit.button("Regenerate").waitFor();
-  }
-
-  /** The role of each message, as it is stored. */
-  async roles(): Promise<string[]> {
-    return (await messagesOf(t, agentId, this.sessionId)).map(({ role }: { role: string }) => role);
-  }
-
-  /** Watches the page while a call waits, for so long that it looks several times; one that reads in circles asks some hundred times. */
-  async looksSeldom(): Promise<void> {
-    const { sessionId } = this;
-    let asked = 0;
-    this.page.on("request", (request) => {
-      if (request.url().includes(sessionId)) asked++;
-    });
-    const since = Date.now();
-    await eventually(() => asked >= 2 && Date.now() - since > 5_000);
-    expect(asked).toBeLessThanOrEqual(12);
-  }
-
-  articles(): Promise<number> {
-    return this.page.getByRole("log").locator("article").count();
-  }
-}
+const open = (of: string = agentId) => Player.open(bench, of);
 
 describe.skipIf(!hasBrowser)("the playground", () => {
   test("streams, stops, keeps what was said, and goes on", async () => {
-    const player = await Player.open();
+    const player = await open();
     await player.send(script('text="one two three" hangAfterChunks=2'));
     await player.answers("one two");
     await player.visit.press("Stop");
@@ -90,7 +33,7 @@ describe.skipIf(!hasBrowser)("the playground", () => {
   });
 
   test("survives a reload in the middle of an answer, and a closed tab", async () => {
-    const player = await Player.open();
+    const player = await open();
     await player.send(script('text="one two three four" hangAfterChunks=2'));
     await player.answers("one two");
     await player.page.reload();
@@ -111,7 +54,7 @@ describe.skipIf(!hasBrowser)("the playground", () => {
   });
 
   test("regenerates after a success and after a failure", async () => {
-    const player = await Player.open();
+    const player = await open();
     await player.send(script('text="fine"'));
     await player.answers("fine");
     await player.settled();
@@ -120,14 +63,52 @@ describe.skipIf(!hasBrowser)("the playground", () => {
     await eventually(() => h.model.requests().length > before);
     await player.settled();
     expect(await player.roles()).toEqual(["user", "assistant"]);
-    await player.send(script("fail=401"));
-    await player.page.getByRole("alert").waitFor();
-    expect(await player.page.getByRole("alert").textContent()).not.toContain("{");
-    const failed = h.model.requests().length;
-    await player.visit.press("Try again");
-    await eventually(() => h.model.requests().length > failed);
-    await player.page.getByRole("alert").waitFor();
     expect(await player.visit.wrongs()).toEqual([]);
+  });
+
+  test("keeps a failed turn in its place after the next message and a reload, and runs it again", async () => {
+    const player = await open();
+    await player.send(script("fail=401"));
+    const box = player.page.getByRole("region", { name: "Why it ended" });
+    await player.page.getByRole("alert").and(player.page.locator(":has(.failure-box)")).waitFor();
+    expect(await box.textContent()).not.toContain("{");
+    await player.send(script('text="fine"'));
+    await player.answers("fine");
+    await player.settled();
+    /** What the conversation shows, one after the other. */
+    const shown = () =>
+      player.page
+        .getByRole("log")
+        .locator("article, .failure-box")
+        .evaluateAll((all) => all.map(({ className }) => className));
+    const places = ["message user", "failure-box", "message user", "message assistant"];
+    expect(await shown()).toEqual(places);
+    await player.page.reload();
+    await player.answers("fine");
+    await eventually(async () => (await shown()).length === places.length);
+    expect(await shown()).toEqual(places);
+    expect(await player.visit.wrongs()).toEqual([]);
+    expect(await player.visit.wrongsOnPhone()).toEqual([]);
+    const before = h.model.requests().length;
+    await player.visit.press("Run again");
+    await eventually(() => h.model.requests().length > before);
+    await eventually(async () => (await box.count()) === 2);
+  });
+
+  test("says in place that a request was refused, and sends it again", async () => {
+    const player = await open();
+    await t.parley.agents.disable(agentId);
+    try {
+      await player.send("hello");
+      await player.visit.button("Try again").waitFor();
+    } finally {
+      await t.parley.agents.enable(agentId);
+    }
+    await player.visit.press("Try again");
+    // The refused one can be regenerated too, so that is no sign of an end.
+    await player.page.locator("article.assistant").waitFor();
+    await player.settled();
+    expect(await player.roles()).toEqual(["user", "assistant"]);
   });
 
   test("decides approvals in place, also after a reload", async () => {
@@ -135,7 +116,7 @@ describe.skipIf(!hasBrowser)("the playground", () => {
       ["Approve", "Noted."],
       ["Deny", "Noted."],
     ] as const) {
-      const player = await Player.open();
+      const player = await open();
       await player.send(script('text="First." tool=memory_save args={"text":"tea"} ; text="Noted."'));
       await player.visit.button(button).waitFor();
       await player.page.reload();
@@ -152,11 +133,11 @@ describe.skipIf(!hasBrowser)("the playground", () => {
   });
 
   test("stops a turn that waits, and is free for the next message", async () => {
-    const player = await Player.open();
+    const player = await open();
     await player.send(script('text="First." tool=memory_save args={"text":"tea"} ; text="Noted."'));
     await player.visit.button("Approve").waitFor();
     await player.page.getByLabel("Message").fill("never mind");
-    expect(await player.visit.button("Send").isDisabled()).toBe(true);
+    await eventually(() => player.visit.button("Send").isDisabled());
     await player.visit.press("Stop");
     await player.settled();
     expect(await player.visit.button("Approve").count()).toBe(0);
@@ -165,17 +146,20 @@ describe.skipIf(!hasBrowser)("the playground", () => {
   });
 
   test("shows what was decided elsewhere", async () => {
-    const player = await Player.open();
+    const player = await open();
     await player.send(script('tool=memory_save args={"text":"tea"} ; text="Noted."'));
     await player.visit.button("Approve").waitFor();
-    const { approvals } = await t.parley.toolApprovals.list(agentId, player.sessionId);
+    const list = () => t.parley.toolApprovals.list(agentId, player.sessionId);
+    // The page is told of the call while the turn's pause is being written.
+    await eventually(async () => (await list()).approvals.length === 1);
+    const { approvals } = await list();
     await t.parley.toolApprovals.decide(agentId, player.sessionId, approvals[0]!.id, { approved: true } as never);
     await player.answers("Noted.");
     await player.settled();
   });
 
   test("gives a client tool its result, as JSON where it is JSON", async () => {
-    const player = await Player.open();
+    const player = await open();
     await player.send(script('tool=where_am_i args={} ; text="Thank you."'));
     await player.page.getByLabel("Result").fill('{"city":"Lisbon"}');
     await player.visit.press("Send result");
@@ -187,7 +171,7 @@ describe.skipIf(!hasBrowser)("the playground", () => {
   });
 
   test("keeps what is typed while a call waits, looks seldom whether it was decided elsewhere, and sees it", async () => {
-    const player = await Player.open();
+    const player = await open();
     await player.send(script('tool=where_am_i args={} ; text="Thank you."'));
     await player.page.getByLabel("Result").waitFor();
     for (const reload of [false, true]) {
@@ -208,7 +192,7 @@ describe.skipIf(!hasBrowser)("the playground", () => {
   });
 
   test("keeps the reason that is typed for the second of two approvals", async () => {
-    const player = await Player.open();
+    const player = await open();
     const save = 'tool=memory_save args={"text":"tea"}';
     await player.send(script(`${save} ; ${save} ; text="Noted."`));
     await player.visit.button("Approve").waitFor();
@@ -224,7 +208,7 @@ describe.skipIf(!hasBrowser)("the playground", () => {
 
   for (const reload of [false, true])
     test(`keeps what is typed for other calls when one of the message is decided elsewhere${reload ? ", after a reload" : ""}`, async () => {
-      const player = await Player.open();
+      const player = await open();
       const save = 'tool=memory_save args={"text":"tea"}';
       await player.send(script(`${save} ${save} tool=where_am_i args={} ; text="Thank you."`));
       await eventually(async () => (await player.visit.button("Approve").count()) === 2);
@@ -246,7 +230,7 @@ describe.skipIf(!hasBrowser)("the playground", () => {
     });
 
   test("what was said here to one call stays when another one is decided elsewhere, and both go on", async () => {
-    const player = await Player.open();
+    const player = await open();
     const save = (text: string) => `tool=memory_save args={"text":"${text}"}`;
     await player.send(script(`${save("tea")} ${save("milk")} ; text="Noted."`));
     await eventually(async () => (await player.visit.button("Approve").count()) === 2);
@@ -262,7 +246,7 @@ describe.skipIf(!hasBrowser)("the playground", () => {
   });
 
   test("forks from a message, and keeps the session that it came from", async () => {
-    const player = await Player.open();
+    const player = await open();
     await player.send(script('text="one"'));
     await player.settled();
     await player.send(script('text="two"'));
@@ -282,7 +266,7 @@ describe.skipIf(!hasBrowser)("the playground", () => {
   });
 
   test("sends pictures", async () => {
-    const player = await Player.open();
+    const player = await open();
     const png = Buffer.from(
       "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
       "base64",
@@ -303,7 +287,7 @@ describe.skipIf(!hasBrowser)("the playground", () => {
   });
 
   test("asks two versions the same question side by side, and both survive a reload", async () => {
-    const player = await Player.open();
+    const player = await open();
     await player.visit.press("Compare");
     const logs = player.page.getByRole("log", { name: "Conversation" });
     await eventually(async () => (await logs.count()) === 2);
@@ -316,6 +300,8 @@ describe.skipIf(!hasBrowser)("the playground", () => {
     expect(first).not.toBe(second);
     expect(await t.parley.sessions.get(agentId, second as string)).toMatchObject({ agentVersion: 1 });
     expect(await t.parley.sessions.get(agentId, first as string)).not.toMatchObject({ agentVersion: 1 });
+    const differs = player.page.getByRole("region", { name: "What differs" });
+    await differs.getByText("Both answers are the same.").waitFor();
     await player.page.reload();
     for (const log of await logs.all()) await log.locator("article.assistant").getByText("same").waitFor();
     expect(await player.visit.wrongs()).toEqual([]);
@@ -325,7 +311,7 @@ describe.skipIf(!hasBrowser)("the playground", () => {
     const hostile = '<img src=x onerror="alert(1)"><script>alert(2)</script>';
     const name = `${hostile} name`.slice(0, 100);
     const hostileAgent = await makeAgent(h, t, { name, tools: ["memory"] });
-    const player = await Player.open(`?agent=${hostileAgent}`);
+    const player = await open(hostileAgent);
     const said = `${hostile} ![x](https://evil.example/x.png) [a](javascript:alert(3)) [b](https://ok.example/)`;
     await player.send(script(`text=${JSON.stringify(said)}`));
     await player.answers("<script>alert(2)</script>");

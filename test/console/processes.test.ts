@@ -1,8 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { createLink } from "../../src/console-server/store.ts";
+import type { InstallationHealth } from "../../src/console-shapes/health.ts";
 import { eventually } from "../harness/eventually.ts";
 import { sharedRedisUrl, startInstallation } from "../harness/processes.ts";
 import { userMessage } from "../harness/seed.ts";
+import { stopProcess } from "../harness/service-process.ts";
 
 const publicUrl = "https://console.example";
 
@@ -62,6 +64,28 @@ describe.skipIf(sharedRedisUrl === null)("the console of several HTTP processes"
     expect((await fetch(`${at(one)}/logout`, { method: "POST", headers: own })).status).toBe(204);
     for (const place of [one, other])
       expect((await fetch(`${at(place)}/agents`, { headers: { cookie } })).status).toBe(401);
+  }, 120_000);
+
+  test("shows an operator each of them, until it ends", async () => {
+    await using installation = await startInstallation();
+    const env = { CONSOLE: "1", OPERATOR_TOKEN: "operator-token-of-the-tests" };
+    const [one, other] = await Promise.all([installation.serve(env), installation.serve(env), installation.work()]);
+    const signedIn = await fetch(`${one.url}/console/api/login`, {
+      method: "POST",
+      headers: { origin: one.url, "content-type": "application/json" },
+      body: JSON.stringify({ token: env.OPERATOR_TOKEN }),
+    });
+    const cookie = (signedIn.headers.get("set-cookie") ?? "").split(";", 1)[0] as string;
+    const pids = async () => {
+      const { httpProcesses } = (await (
+        await fetch(`${one.url}/console/api/operator/health`, { headers: { cookie } })
+      ).json()) as InstallationHealth;
+      return httpProcesses.map(({ pid }) => pid).toSorted((a, b) => a - b);
+    };
+    const all = [one.pid, other.pid].toSorted((a, b) => a - b);
+    await eventually(async () => Bun.deepEquals(await pids(), all));
+    await stopProcess(other, 10);
+    await eventually(async () => Bun.deepEquals(await pids(), [one.pid]));
   }, 120_000);
 
   test("logs a request once, and a reader that leaves its stream is gone", async () => {

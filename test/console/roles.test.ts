@@ -24,7 +24,13 @@ describe.skipIf(!hasBrowser)("the console offers", () => {
     for (const name of ["Keys", "Billing", "Audit", "Playground"]) expect(links).not.toContain(name);
     expect(await person.page.locator(".page-head .actions button").count()).toBe(0);
     await person.sees("reader");
+    const field = person.page.getByLabel("Name", { exact: true });
+    expect([await field.inputValue(), await field.isDisabled()]).toEqual(["Desk", true]);
+    await person.sees("Only to read: changing it needs the role editor.");
+    expect(await person.wrongs()).toEqual([]);
     await person.open("/keys");
+    await person.sees("Keys is not for your role.");
+    await person.open("/nowhere");
     await person.sees("There is nothing at this address.");
     expect(person.faults).toEqual([]);
   });

@@ -36,6 +36,30 @@ describe.skipIf(!hasBrowser)("the screens of sessions", () => {
     expect(await person.wrongs()).toEqual([]);
   });
 
+  test("a session whose first turn failed stands in the list by its question, and among those that failed", async () => {
+    await say(userMessage("Is anybody there? [[sim: fail=401]]"), { userId: "luckless" });
+    await say(script('text="Hello"'), { userId: "lucky" });
+    const person = await signedIn("/sessions");
+    const rows = person.page.getByRole("table", { name: "Sessions" }).locator("tbody tr");
+    const failed = rows.filter({ hasText: "Is anybody there?" });
+    await failed.locator(".badge.bad", { hasText: "provider_error" }).waitFor();
+    await person.page.getByLabel("Last turn").selectOption("failed");
+    await person.hasAddress("status=failed");
+    await eventually(async () => (await rows.count()) === 1);
+    await person.page.getByLabel("Time").selectOption("Today");
+    await person.hasAddress("since=today");
+    await failed.getByRole("link", { name: "Is anybody there?" }).click();
+    await person.page.getByRole("region", { name: "Why it ended" }).waitFor();
+    await person.open("/sessions?words=anybody");
+    await failed
+      .or(person.page.getByRole("row", { name: /Is anybody there/ }))
+      .first()
+      .waitFor();
+    await person.open("/users?id=luckless");
+    await person.page.getByRole("table", { name: "Sessions of this user" }).getByText("provider_error").waitFor();
+    expect(await person.wrongs()).toEqual([]);
+  });
+
   test("a session's page shows the transcript with its tools unfolded, its turns and its usage, and deletes it", async () => {
     const sessionId = await say(script('text="Hello" tool=memory_search args={"query":"tea"} ; text="Done."'));
     const asked: string[] = [];

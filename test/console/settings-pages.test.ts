@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { hasBrowser, useConsole } from "../harness/console-browser.ts";
 import { eventually } from "../harness/harness.ts";
-import { makeAgent } from "../harness/seed.ts";
+import { makeAgent, makeProvider, userMessage } from "../harness/seed.ts";
 
 const { h, t, signedIn } = await useConsole();
 const hostile = `<img src=x onerror="alert(1)"><script>alert(2)</script>${"long".repeat(6)}`;
@@ -84,6 +84,9 @@ describe.skipIf(!hasBrowser)("the screen of keys", () => {
     await person.press("New key");
     const made = person.page.getByRole("dialog");
     await made.getByLabel("Name").fill(hostile);
+    // What a program needs that talks to agents, and what each role may in words.
+    expect(await made.getByLabel("Role").inputValue()).toBe("runner");
+    await made.getByText("approver also decides approvals").waitFor();
     await made.getByLabel("Expires").fill("2001-01-01T00:00");
     await made.getByRole("button", { name: "Create" }).click();
     await eventually(async () => (await made.getByLabel("Expires").getAttribute("aria-invalid")) === "true");
@@ -130,8 +133,11 @@ describe.skipIf(!hasBrowser)("the screen of providers", () => {
     expect(await person.wrongsOnPhone()).toEqual([]);
     await form.getByRole("button", { name: "Create" }).click();
     await form.waitFor({ state: "detached" });
-    await person.page.getByRole("link", { name: `${hostile}3` }).click();
     await person.heading(`${hostile}3`).waitFor();
+    await person.page.getByRole("link", { name: "Make one" }).click();
+    const chosen = person.page.getByLabel("Provider").locator("option:checked");
+    await eventually(async () => (await chosen.textContent()) === `${hostile}3`);
+    await person.page.goBack();
     await person.page.getByRole("region", { name: "Models" }).getByRole("listitem").first().waitFor();
     expect(await person.page.content()).not.toContain(secret);
     expect(await person.wrongs()).toEqual([]);
@@ -224,5 +230,36 @@ describe.skipIf(!hasBrowser)("the screen of skills", () => {
     await person.page.getByRole("alertdialog").getByRole("button", { name: "Delete" }).click();
     await person.sees("This agent has no skill of its own yet.");
     expect(person.faults).toEqual([]);
+  });
+});
+
+describe.skipIf(!hasBrowser)("a provider that fails", () => {
+  test("shows on the overview and in the list, with where it is asked, its key's end and who uses it", async () => {
+    const made = await makeProvider(h, t, { name: "Broken vendor", apiKey: "sk-broken-98765" });
+    const luckless = await makeAgent(h, t, { name: "Luckless", providerId: made.id });
+    const body = { stream: false, message: userMessage("[[sim: fail=401]]") };
+    for (const _ of [1, 2]) await t.call("POST", `/v1/agents/${luckless}/sessions`, { body });
+    const person = await signedIn("");
+    const failing = person.page.getByRole("table", { name: "Providers that failed turns of the last hour" });
+    const row = failing.locator("tbody tr", { hasText: "Broken vendor" });
+    await row.locator(".badge.bad", { hasText: "failing" }).waitFor();
+    await row.locator('[data-name="Failed turns"]', { hasText: "2" }).waitFor();
+    await row.getByRole("link", { name: /^401/ }).waitFor();
+    expect(await person.wrongs()).toEqual([]);
+    expect(await person.wrongsOnPhone()).toEqual([]);
+    await row.getByRole("link", { name: "Broken vendor" }).click();
+    await person.page.getByRole("region", { name: "Last failure" }).waitFor();
+    await person.page.getByRole("link", { name: "Providers" }).first().click();
+    const listed = person.page
+      .getByRole("table", { name: "Model providers" })
+      .locator("tr", { hasText: "Broken vendor" });
+    await listed.getByText("8765").waitFor();
+    await listed.getByText(h.model.url).waitFor();
+    await listed.getByRole("link", { name: "Luckless" }).waitFor();
+    await listed.locator(".badge.bad", { hasText: "failing" }).waitFor();
+    await listed.getByRole("button", { name: "Test" }).click();
+    await listed.getByRole("status").waitFor();
+    expect(await person.wrongs()).toEqual([]);
+    expect(await person.wrongsOnPhone()).toEqual([]);
   });
 });

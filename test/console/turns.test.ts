@@ -14,6 +14,8 @@ describe("the filters of the list of turns", () => {
     expect(queryOf({ order: "longest", error: "provider_error" }, now)).toEqual({
       sort: "longest",
       error: "provider_error",
+      // What the list says of its time without a choice.
+      from: "2026-02-28T12:00:00.000Z",
     });
     const { from, to } = queryOf({ since: "yesterday" }, now);
     expect(new Date(from ?? "").getHours() + new Date(to ?? "").getHours()).toBe(0);
@@ -111,5 +113,6 @@ describe("a turn as bars", () => {
     expect(stepSpans({ ...turn, finishedAt: null, status: "running" })[1]).toMatchObject({ until: null });
     const ran = { ...turn, runMs: 3_000, waitedMs: 2_000 };
     expect([ranOf(ran, now), ranOf({ ...ran, finishedAt: null }, now + 8_000)]).toEqual([3_000, 5_000]);
+    expect(ranOf({ ...ran, finishedAt: null, status: "waiting", waitedMs: 0 }, now + 8_000)).toBe(3_000);
   });
 });

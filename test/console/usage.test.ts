@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import type { UsageBucket } from "parley/client";
-import { csvOf, daysOf, everyDay, rowsOf } from "../../src/console/usage/usage-rows.ts";
+import { daysIn } from "../../src/console/parts/periods.ts";
+import { calendarOfUtc, csvOf, everyDay, rowsOf } from "../../src/console/usage/usage-rows.ts";
 
-const now = Date.parse("2026-03-02T10:00:00Z");
+const now = new Date("2026-03-02T23:30:00Z");
 const sums = {
   requestCount: 1,
   durationMs: 10,
@@ -21,8 +22,9 @@ const totals = { inputTokens: 0, outputTokens: 0, ...sums };
 
 describe("a report on usage", () => {
   test("covers the last 31 days unless it is told otherwise", () => {
-    expect(daysOf(undefined, undefined, now)).toEqual({ from: "2026-01-31", to: "2026-03-02" });
-    expect(everyDay(daysOf(undefined, undefined, now))).toHaveLength(31);
+    const days = daysIn("month", calendarOfUtc(now));
+    expect(days).toEqual({ from: "2026-01-31", to: "2026-03-02" });
+    expect(everyDay(days ?? { from: "", to: "" })).toHaveLength(31);
     expect(everyDay({ from: "2026-02-28", to: "2026-03-01" })).toEqual(["2026-02-28", "2026-03-01"]);
     expect(everyDay({ from: "2026-03-02", to: "2026-03-01" })).toEqual([]);
     expect(everyDay({ from: "never", to: "2026-03-01" })).toEqual([]);
@@ -32,16 +34,25 @@ describe("a report on usage", () => {
     const buckets = [bucket({ agentId: "ag_1" }), bucket({ agentId: "ag_2", inputTokens: 9 })];
     const rows = rowsOf(
       { buckets, totals },
-      { by: "agent", measure: "tokens", agentName: (id) => (id === "ag_1" ? "One" : id) },
+      { by: "agent", measure: "tokens", agentName: (id) => (id === "ag_1" ? "One" : id), providerName: String },
     );
     expect(rows.map(({ label }) => label)).toEqual(["ag_2", "One"]);
     const users = rowsOf(
       { buckets: [bucket({ userId: "" })], totals },
-      { by: "user", measure: "tokens", agentName: String },
+      { by: "user", measure: "tokens", agentName: String, providerName: String },
     );
     expect(users[0]).toMatchObject({ label: "without a user", place: null });
     const dear = [bucket({ userId: "a/b", costUsd: "0.5" }), bucket({ userId: "c", costUsd: "2", inputTokens: 0 })];
-    const byCost = rowsOf({ buckets: dear, totals }, { by: "user", measure: "cost", agentName: String });
+    const byCost = rowsOf(
+      { buckets: dear, totals },
+      { by: "user", measure: "cost", agentName: String, providerName: String },
+    );
+    const models = ["prv_1", "prv_2"].map((provider) => bucket({ provider, model: "m" }));
+    const ofModels = rowsOf(
+      { buckets: [...models, bucket({ provider: "prv_1", model: "n" })], totals },
+      { by: "model", measure: "tokens", agentName: String, providerName: (id) => `the ${id}` },
+    );
+    expect(ofModels.map(({ label }) => label)).toEqual(["m of the prv_1", "m of the prv_2", "n"]);
     expect(byCost.map(({ place }) => place)).toEqual(["/users?id=c", "/users?id=a%2Fb"]);
   });
 

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { Kept } from "../../src/console-server/kept.ts";
-import type { TurnOverview } from "../../src/console-server/overview.ts";
+import type { Overview } from "../../src/console-shapes/overview.ts";
 import { type IdOf, newId } from "../../src/kernel/ids.ts";
 import { signInToConsole } from "../harness/console-page.ts";
 import { useAgent } from "../harness/fixture.ts";
@@ -48,7 +48,9 @@ describe("the overview", () => {
     await insertTurn(other.id, 5_400);
     await insertTurn(other.id, 4 * 3600);
     const queuedAt = after(60, 50_000);
-    const inLine = { status: "queued", queued_at: queuedAt, first_text_at: new Date(queuedAt.getTime() + 700) };
+    // A minute of it waited for a person.
+    const spokeAt = new Date(queuedAt.getTime() + 60_700);
+    const inLine = { status: "queued", queued_at: queuedAt, first_text_at: spokeAt, waited_ms: 60_000 };
     await insertTurn(other.id, 60, inLine);
     const { status, body } = await mine.call("GET", "/overview");
     expect(status).toBe(200);
@@ -70,6 +72,21 @@ describe("the overview", () => {
     const day = (await mine.call("GET", "/overview?range=day")).body;
     expect([day.parts.length, day.whole.accepted, day.before.accepted]).toEqual([48, 9, 0]);
     expect((await mine.call("GET", "/overview?range=year")).status).toBe(400);
+    const ago = (seconds: number) => new Date(Date.now() - seconds * 1000).toISOString();
+    const between = (fields: Record<string, string>) => mine.call("GET", `/overview?${new URLSearchParams(fields)}`);
+    // Of a time that lasts on, only what has passed is compared.
+    const two = { from: ago(7_200), to: ago(-7_200), before: ago(5 * 3600) };
+    expect((await between(two)).body).toMatchObject({ whole: { accepted: 8 }, before: { accepted: 1 } });
+    expect((await between({ ...two, to: ago(3_600) })).body).toMatchObject({ whole: { accepted: 1 }, causes: [] });
+    for (const wrong of [
+      { from: ago(1), to: ago(2) },
+      { to: ago(-40 * 86_400) },
+      { before: ago(1) },
+      { from: ago(-1) },
+      { range: "day" },
+    ])
+      expect((await between({ ...two, ...wrong })).status).toBe(400);
+    expect((await between({ from: ago(7_200) })).status).toBe(400);
     expect(minutes.find(({ accepted }) => accepted === 0)).toMatchObject({
       firstTextMsP50: null,
       firstTextMsP95: null,
@@ -92,10 +109,10 @@ describe("the overview", () => {
   });
 
   test("is read once for those who ask at the same time, and again after a failure", async () => {
-    const overviews = new Kept<TurnOverview>();
+    const overviews = new Kept<Overview<Date>>();
     const tenantId = newId("tenant") as IdOf<"tenant">;
     let reads = 0;
-    const read = async (): Promise<TurnOverview> => {
+    const read = async (): Promise<Overview<Date>> => {
       reads += 1;
       if (reads === 1) throw new Error("It broke.");
       const none = { accepted: 0, succeeded: 0, failed: 0, canceled: 0, inputTokens: 0, outputTokens: 0 };
@@ -138,6 +155,11 @@ describe("what waits for a person", () => {
       { kind: "approval", agentId, tool: "memory_save", input: { text: "two" } },
       { kind: "client_tool", agentId: caller, agentName: "Caller", tool: "locate", approvalId: null },
     ]);
+    const waitingOf = async (query: string) =>
+      (await page.call("GET", `/waiting?${query}`)).body.data.map(({ tool }: { tool: string }) => tool);
+    expect(await waitingOf(`agentId=${caller}`)).toEqual(["locate"]);
+    expect(await waitingOf("tool=memory_save")).toEqual(["memory_save", "memory_save"]);
+    expect(await waitingOf(`agentId=${caller}&tool=memory_save`)).toEqual([]);
     const first = (await page.call("GET", "/waiting?limit=2")).body;
     const rest = (await page.call("GET", `/waiting?limit=2&cursor=${first.nextCursor}`)).body;
     expect([...first.data, ...rest.data]).toEqual(body.data);
@@ -149,6 +171,10 @@ describe("what waits for a person", () => {
     expect([`/v1${ofAgent(one)}`, `/v1${ofAgent(call)}`]).toEqual([twice, located]);
     const decision = { body: { approved: false, reason: "Not now." } };
     expect((await page.call("POST", `${ofAgent(one)}/tool-approvals/${one.approvalId}`, decision)).status).toBe(202);
+    const decisions = `/decisions?approvalIds=${one.approvalId},${two.approvalId}`;
+    expect((await page.call("GET", decisions)).body.data).toEqual([
+      { approvalId: one.approvalId, at: expect.any(String), byType: "api_key", byName: expect.any(String) },
+    ]);
     const left = async () =>
       (await page.call("GET", "/waiting")).body.data.map(({ toolCallId }: { toolCallId: string }) => toolCallId);
     expect(await left()).toEqual([two.toolCallId, call.toolCallId]);
@@ -157,10 +183,24 @@ describe("what waits for a person", () => {
     const result = { body: { output: { city: "Lisbon" } } };
     expect((await page.call("POST", `${ofAgent(call)}/tool-calls/${call.toolCallId}`, result)).status).toBe(202);
     expect(await left()).toEqual([]);
-    const nobody = await h.tenant();
-    expect((await (await signInToConsole(h.app, { apiKey: nobody.token })).call("GET", "/waiting")).body.data).toEqual(
-      [],
-    );
+    const nobody = await signInToConsole(h.app, { apiKey: (await h.tenant()).token });
+    for (const view of ["/waiting", decisions]) expect((await nobody.call("GET", view)).body.data).toEqual([]);
+  });
+
+  test("says what a turn said last before it asked, of the tenant's own turns that wait", async () => {
+    const made = await t.call("POST", `/v1/agents/${agentId}/sessions`, {
+      body: {
+        message: userMessage('[[sim: text="I shall save it." tool=memory_save args={"text":"x"} ; text="Done."]]'),
+      },
+    });
+    const [sessionId] = (made.headers.get("location") ?? "").split("/").slice(-1);
+    const [turn] = (await t.parley.turns.list({ sessionId: sessionId ?? "" })).data;
+    const said = () => page.call("GET", `/said-before?turnIds=${turn?.id}`);
+    expect((await said()).body.data).toEqual([{ turnId: turn?.id, text: "I shall save it." }]);
+    const nobody = await signInToConsole(h.app, { apiKey: (await h.tenant()).token });
+    expect((await nobody.call("GET", `/said-before?turnIds=${turn?.id}`)).body.data).toEqual([]);
+    await t.call("POST", `/v1/agents/${agentId}/sessions/${sessionId}/cancel`);
+    expect((await said()).body.data).toEqual([]);
   });
 
   test("leaves a very long input out", async () => {
@@ -203,20 +243,83 @@ describe("what was said", () => {
     const said = (await page.call("GET", `/turn-words?turnId=${turns[1]?.id}`)).body;
     expect([said.question.role, said.answer.parts.at(-1).text]).toEqual(["user", "Three."]);
     const versions = (await page.call("GET", `/version-marks?agentId=${agentId}`)).body.data;
-    expect(versions).toMatchObject([{ version: 1, failed: expect.any(Number), runMsP50: expect.any(Number) }]);
+    expect(versions).toMatchObject([
+      { version: 1, madeBy: expect.any(String), failed: expect.any(Number), runMsP50: expect.any(Number) },
+    ]);
     const agents = (await page.call("GET", "/agent-marks")).body.data;
     expect(agents.find((mark: { agentId: string }) => mark.agentId === agentId).failed).toBeGreaterThanOrEqual(2);
     const providers = (await page.call("GET", "/provider-marks")).body.data;
     expect(providers).toMatchObject([{ status: 400, turnId: turns[0]?.id }]);
-    const marks = (await page.call("GET", `/session-marks?sessionIds=${idOf(path)}`)).body.data;
-    expect(marks).toMatchObject([{ status: "failed", errorCode: "provider_error", isPartial: false }]);
+    const listed = (await page.call("GET", "/session-list?limit=1")).body.data;
+    expect(listed).toMatchObject([
+      { id: idOf(path), mark: { status: "failed", errorCode: "provider_error", isPartial: false } },
+    ]);
+    // What was sent was wrong: the provider is well.
+    expect(providers[0].failedInHour).toBe(0);
+    await t.call("POST", `/v1/agents/${agentId}/sessions`, {
+      body: { stream: false, message: userMessage("[[sim: fail=401]]") },
+    });
+    const marks = async () => (await page.call("GET", "/provider-marks")).body.data;
+    expect(await marks()).toMatchObject([{ status: 401, failedInHour: 1 }]);
+    const [last] = (await t.parley.turns.list({ status: "failed", limit: 1 })).data;
+    await h.sql`update turns set accepted_at = accepted_at - interval '2 hours' where id = ${last?.id ?? ""}`;
+    expect(await marks()).toMatchObject([{ failedInHour: 0 }]);
+  });
+
+  test("a session whose first turn failed is listed by its question, found by it and by its id, and last turns by their end", async () => {
+    const userId = "luckless";
+    const begin = (message: string) =>
+      t.call("POST", `/v1/agents/${agentId}/sessions`, {
+        body: { stream: false, userId, message: userMessage(message) },
+      });
+    const listed = async (query: string) => {
+      const { body } = await page.call("GET", `/session-list?userId=${userId}${query}`);
+      return body.data.map(
+        ({ firstMessagePreview }: { firstMessagePreview: string }) => firstMessagePreview.split(" ")[0],
+      );
+    };
+    await begin("Alpha? [[sim: fail=400]]");
+    const good = await begin('Beta? [[sim: text="Yes."]]');
+    await begin("Gamma? [[sim: fail=400]]");
+    expect(await listed("")).toEqual(["Gamma?", "Beta?", "Alpha?"]);
+    expect(await listed(`&agentId=${agentId}&from=${new Date(Date.now() - 3_600_000).toISOString()}`)).toHaveLength(3);
+    expect(await listed(`&to=${new Date(Date.now() - 3_600_000).toISOString()}`)).toEqual([]);
+    expect(await listed("&status=failed")).toEqual(["Gamma?", "Alpha?"]);
+    expect(await listed("&status=succeeded")).toEqual(["Beta?"]);
+    const first = (await page.call("GET", `/session-list?userId=${userId}&limit=2`)).body;
+    expect(await listed(`&limit=2&cursor=${first.nextCursor}`)).toEqual(["Alpha?"]);
+    // The last turn counts, not any that was before it.
+    await t.call("POST", good.headers.get("location") as string, {
+      body: { stream: false, message: userMessage("Delta? [[sim: fail=400]]") },
+    });
+    expect(await listed("&status=succeeded")).toEqual([]);
+    expect(await listed("&status=failed")).toEqual(["Beta?", "Gamma?", "Alpha?"]);
+    const found = async (words: string, filters = "") =>
+      (await page.call("GET", `/search?words=${encodeURIComponent(words)}${filters}`)).body.data.map(
+        ({ id }: { id: string }) => id,
+      );
+    const [gamma] = first.data;
+    expect(await found("gamma? [[sim")).toEqual([gamma.id]);
+    expect(await found(gamma.id)).toEqual([gamma.id]);
+    // The search has the list's filters.
+    const hourAgo = new Date(Date.now() - 3_600_000).toISOString();
+    expect(await found("? [[sim", `&userId=${userId}`)).toHaveLength(3);
+    expect(await found("? [[sim", `&agentId=${agentId}&userId=${userId}&status=failed&from=${hourAgo}`)).toHaveLength(
+      3,
+    );
+    expect(await found("? [[sim", `&userId=${userId}&status=succeeded`)).toEqual([]);
+    expect(await found("? [[sim", `&userId=${userId}&to=${hourAgo}`)).toEqual([]);
+    expect(await found("? [[sim", "&userId=nobody")).toEqual([]);
+    expect((await page.call("GET", "/session-list?cursor=x")).body.error.code).toBe("invalid_cursor");
+    // The interface's own list skips sessions without messages, as it says.
+    expect((await t.parley.sessions.listLatest({ userId })).data).toHaveLength(1);
   });
 
   test("sessions are found by a sentence in them, whatever its case and its signs", async () => {
     const path = await ask('Does "50%_off" hold? [[sim: text="It does."]]');
     const found = async (words: string, of = page) =>
       (await of.call("GET", `/search?words=${encodeURIComponent(words)}`)).body.data.map(
-        ({ sessionId }: { sessionId: string }) => sessionId,
+        ({ id }: { id: string }) => id,
       );
     expect(await found('does "50%_OFF"')).toEqual([idOf(path)]);
     expect(await found("50%off")).toEqual([]);
@@ -232,7 +335,8 @@ describe("what was said", () => {
     const turnId = turns[0]?.id;
     for (const view of [`/unanswered?sessionId=${idOf(path)}`, `/questions?turnIds=${turnId}`, "/search?words=Mine%3F"])
       expect((await theirs.call("GET", view)).body.data).toEqual([]);
-    expect((await theirs.call("GET", `/session-marks?sessionIds=${idOf(path)}`)).body.data).toEqual([]);
+    for (const view of ["/session-list", "/session-list?status=failed", `/search?words=${idOf(path)}`])
+      expect((await theirs.call("GET", view)).body.data).toEqual([]);
     expect((await theirs.call("GET", `/turn-words?turnId=${turnId}`)).body).toMatchObject({
       question: null,
       answer: null,

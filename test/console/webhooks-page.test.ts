@@ -1,9 +1,10 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { hasBrowser, useConsole } from "../harness/console-browser.ts";
 import { eventually } from "../harness/harness.ts";
+import { makeAgent, userMessage } from "../harness/seed.ts";
 import { WebhookReceiver } from "../servers/webhook-receiver.ts";
 
-const { t, signedIn } = await useConsole();
+const { h, t, signedIn } = await useConsole();
 const receiver = new WebhookReceiver();
 await receiver.start();
 afterAll(() => receiver.stop());
@@ -61,7 +62,7 @@ describe.skipIf(!hasBrowser)("the screen of webhooks", () => {
     await person.press("Send test");
     const rows = person.page.getByRole("table", { name: "Deliveries, the newest first" }).locator("tbody tr");
     await rows.getByText("failed").waitFor();
-    await rows.getByText(/^503 in /).waitFor();
+    await rows.getByText(/^the server answered with 503, in /).waitFor();
     expect(await person.wrongs()).toEqual([]);
     expect(await person.wrongsOnPhone()).toEqual([]);
     await person.page.getByLabel("Status").selectOption("succeeded");
@@ -75,6 +76,41 @@ describe.skipIf(!hasBrowser)("the screen of webhooks", () => {
     expect(messages).toHaveLength(2);
     expect(messages[1]?.id).toBe(messages[0]?.id as string);
     expect(await person.wrongs()).toEqual([]);
+  });
+
+  test("one that fails says since when, by what, how much waits and until when, and all of it is sent again", async () => {
+    receiver.responses.set("/down", { status: 502, body: {} });
+    const { id, secret } = await t.parley.webhooks.create({ url: `${receiver.url}/down`, events: ["turn.ended"] });
+    const agentId = await makeAgent(h, t);
+    const body = { stream: false, message: userMessage("Hello!") };
+    for (const _ of [1, 2, 3]) await t.call("POST", `/v1/agents/${agentId}/sessions`, { body });
+    await eventually(async () => (await t.parley.webhooks.get(id)).failingSince !== null);
+    // A turn's delivery is written after its answer: the last one's may come later than the first one's failure.
+    await eventually(async () => (await t.parley.webhookDeliveries.list(id)).data.length === 3);
+    const { data } = await t.parley.webhookDeliveries.list(id);
+    expect(data).toHaveLength(3);
+    for (const { nextAttemptAt } of data) expect(Date.parse(nextAttemptAt ?? "")).toBeGreaterThan(Date.now() - 5_000);
+    const said = /failing since .*: the server answered with 502, next probe .*, 3 wait$/;
+    const person = await signedIn("/webhooks");
+    const row = person.page.getByRole("table", { name: "Webhooks" }).locator("tbody tr", { hasText: "/down" });
+    await row.getByText(said).waitFor();
+    await row.locator(".badge.bad", { hasText: "failing" }).waitFor();
+    expect(await person.wrongs()).toEqual([]);
+    expect(await person.wrongsOnPhone()).toEqual([]);
+    await row.getByRole("link").click();
+    const box = person.page.getByRole("region", { name: "Failing" });
+    await box.getByText(said).waitFor();
+    expect(await person.wrongs()).toEqual([]);
+    expect(await person.wrongsOnPhone()).toEqual([]);
+    receiver.responses.delete("/down");
+    await person.press("Retry all");
+    await person.page.getByRole("alertdialog").getByRole("button", { name: "Retry all" }).click();
+    await person.sees("3 deliveries sent again.");
+    await box.waitFor({ state: "detached" });
+    await eventually(() => new Set(receiver.received("/down", secret).map((message) => message.id)).size === 3);
+    const rows = person.page.getByRole("table", { name: "Deliveries, the newest first" }).locator("tbody tr");
+    await eventually(async () => (await rows.getByText("succeeded").count()) === 3);
+    expect(person.faults).toEqual([]);
   });
 
   test("a webhook is disabled and enabled, gets another secret, and is deleted after a question", async () => {

@@ -1,4 +1,4 @@
-import { parley } from "../api/client.ts";
+import { versionText } from "../api/versions.ts";
 import { ButtonLink } from "../parts/button.tsx";
 import { Section } from "../parts/page.tsx";
 import { UserLink } from "../parts/user-link.tsx";
@@ -26,7 +26,7 @@ export function AgentActivity({ agentId }: { readonly agentId: string }) {
           empty="It has run no turn yet."
           columns={[
             { name: "User", cell: ({ userId }) => <UserLink userId={userId} /> },
-            { name: "Version", cell: ({ agentVersion }) => agentVersion, numeric: true, wideOnly: true },
+            { name: "Version", cell: ({ agentVersion }) => versionText(agentVersion), numeric: true, wideOnly: true },
           ]}
         />
       </Section>
@@ -37,10 +37,6 @@ export function AgentActivity({ agentId }: { readonly agentId: string }) {
       >
         <SessionsOf
           of={{ agentId }}
-          load={async (page, signal) => {
-            const { data, nextCursor } = await parley.sessions.list(agentId, page, { signal });
-            return { data: data.map((session) => ({ ...session, agentId })), nextCursor };
-          }}
           caption="Sessions of this agent"
           empty="It has no session yet."
           columns={[{ name: "User", cell: ({ userId }) => <UserLink userId={userId} /> }]}

@@ -47,10 +47,23 @@ export const newAgent: AgentForm = {
   ...{ fallbackModels: "", clientTools: "", metadata: "", autoCompaction: true, compactionReserveTokens: "16384" },
 };
 
-/** Returns the form of a new agent, with the provider and the model of the newest that has both. */
-export function newAgentLike(agents: readonly Pick<Agent, "providerId" | "model">[]): AgentForm {
-  const like = agents.find(({ providerId, model }) => providerId !== null && model !== null);
-  return { ...newAgent, providerId: like?.providerId ?? "", model: like?.model ?? "" };
+/** Returns the form of a new agent, with the provider and the model of the newest that has both; with `provider`, of those that use it. */
+export function newAgentLike(agents: readonly Pick<Agent, "providerId" | "model">[], provider?: string): AgentForm {
+  const like = agents.find(
+    ({ providerId, model }) => providerId !== null && model !== null && (provider ?? providerId) === providerId,
+  );
+  return { ...newAgent, providerId: provider ?? like?.providerId ?? "", model: like?.model ?? "" };
+}
+
+/** A form that is saved as a version, with a word on why. */
+export interface VersionForm extends AgentForm {
+  readonly changeNote: string;
+}
+
+/** Returns the body that saves a form as a version, or as a draft. Throws as `agentOfForm`. */
+export function versionOfForm({ changeNote, ...form }: VersionForm): AgentUpdate {
+  const note = changeNote.trim();
+  return { ...agentOfForm(form), ...(note !== "" && { changeNote: note }) };
 }
 
 const toolGroups = ["workspace", "write_todos", "memory"] as const;

@@ -1,9 +1,10 @@
 import type { Agent } from "parley/client";
 import { Link } from "wouter";
+import type { AgentMark } from "../../console-shapes/marks.ts";
 import { parley } from "../api/client.ts";
 import { useCursorList } from "../api/cursor-list.ts";
 import { useFilters } from "../api/filters.ts";
-import { type AgentMark, useAgentMarks } from "../api/marks.ts";
+import { useAgentMarks } from "../api/marks.ts";
 import { useMay } from "../api/role.ts";
 import { StatusBadge } from "../parts/badge.tsx";
 import { ButtonLink } from "../parts/button.tsx";

@@ -17,8 +17,8 @@ import { toast, toastError } from "../parts/toasts.tsx";
 import { When } from "../parts/when.tsx";
 import { WorkspaceFiles } from "../parts/workspace-files.tsx";
 import { AgentActivity } from "./agent-activity.tsx";
-import { type AgentForm, agentOfForm, formOfAgent } from "./agent-form.ts";
-import { AgentSettings } from "./agent-settings.tsx";
+import { formOfAgent, type VersionForm, versionOfForm } from "./agent-form.ts";
+import { AgentSettings, ChangeNoteField } from "./agent-settings.tsx";
 import { AgentVersions } from "./agent-versions.tsx";
 import { readAgentAnew } from "./read-agent-anew.ts";
 
@@ -117,15 +117,17 @@ function AgentPart({ agent, part }: { readonly agent: Agent; readonly part: stri
 }
 
 function Settings({ agent }: { readonly agent: Agent }) {
-  const form = useApiForm<AgentForm>(formOfAgent(agent), async (values) => {
-    const saved = await parley.agents.update(agent.id, agentOfForm(values));
+  const initial = { ...formOfAgent(agent), changeNote: "" };
+  const form = useApiForm<VersionForm>(initial, async (values) => {
+    const saved = await parley.agents.update(agent.id, versionOfForm(values));
     await readAgentAnew(agent.id);
     toast(`Version ${saved.version} is saved.`);
   });
-  const beside = form.isChanged && <Button onClick={() => form.reset(formOfAgent(agent))}>Discard changes</Button>;
+  const beside = form.isChanged && <Button onClick={() => form.reset(initial)}>Discard changes</Button>;
   return (
     <ApiForm form={form} action="Save" disabled={!form.isChanged} beside={beside}>
       <AgentSettings form={form} />
+      {form.isChanged && <ChangeNoteField form={form} />}
     </ApiForm>
   );
 }

@@ -2,7 +2,7 @@ import { Link } from "wouter";
 import { useProviders } from "../api/providers.ts";
 import { CheckField, SelectField, TextAreaField, TextField } from "../parts/fields.tsx";
 import type { FormState } from "../parts/form.tsx";
-import type { AgentForm } from "./agent-form.ts";
+import type { AgentForm, VersionForm } from "./agent-form.ts";
 import { ConnectionChoice } from "./connection-choice.tsx";
 import { ModelField } from "./model-field.tsx";
 
@@ -17,33 +17,20 @@ const cachings = [
   ["off", "off: sends no marks"],
 ] as const;
 
+interface SettingsProps<Form extends AgentForm> {
+  readonly form: FormState<Form>;
+}
+
 /** The fields of an agent. What is used rarely is folded. */
-export function AgentSettings({ form }: { readonly form: FormState<AgentForm> }) {
+export function AgentSettings<Form extends AgentForm>(props: SettingsProps<Form>) {
+  const form = props.form as unknown as FormState<AgentForm>;
   return (
     <>
       <TextField form={form} name="name" label="Name" />
       <ProviderField form={form} />
       <ModelField form={form} />
-      <TextAreaField
-        form={form}
-        name="instructions"
-        label="Instructions"
-        rows={8}
-        hint="What the agent is told first."
-      />
-      <fieldset>
-        <legend>Tools</legend>
-        <CheckField form={form} name="workspace" label="Workspace" hint="Files and a shell of its own." />
-        <CheckField form={form} name="write_todos" label="To-dos" hint="A list that it keeps during a turn." />
-        <CheckField form={form} name="memory" label="Memory" hint="What it keeps from one session to the next." />
-        <CheckField
-          form={form}
-          name="memoryInjectionEnabled"
-          label="Memories in the prompt"
-          hint="Puts its memories into each turn."
-        />
-        <ConnectionChoice form={form} />
-      </fieldset>
+      <InstructionsField form={form} />
+      <ToolFields form={form} />
       <fieldset>
         <legend>Approvals</legend>
         <SelectField form={form} name="approvalInChat.default" label="In sessions" options={modes} />
@@ -58,6 +45,61 @@ export function AgentSettings({ form }: { readonly form: FormState<AgentForm> })
         <MoreFields form={form} />
       </details>
     </>
+  );
+}
+
+/** The fields that decide what an agent says, to be tried. */
+export function TriedFields<Form extends AgentForm>(props: SettingsProps<Form>) {
+  const form = props.form as unknown as FormState<AgentForm>;
+  return (
+    <>
+      <InstructionsField form={form} />
+      <ProviderField form={form} />
+      <ModelField form={form} />
+      <ToolFields form={form} />
+      <SelectField form={form} name="approvalInChat.default" label="Approvals" options={modes} />
+      <details className="more-fields">
+        <summary>Model settings</summary>
+        <TextField form={form} name="thinkingLevel" label="Thinking level" hint="Empty: the model's own." />
+        <ModelSettingsFields form={form} />
+      </details>
+    </>
+  );
+}
+
+/** Why the next version is made. */
+export function ChangeNoteField({ form }: { readonly form: FormState<VersionForm> }) {
+  return (
+    <TextField
+      form={form}
+      name="changeNote"
+      label="Why (optional)"
+      hint="One line, which the list of versions shows."
+    />
+  );
+}
+
+function InstructionsField({ form }: SettingsProps<AgentForm>) {
+  return (
+    <TextAreaField form={form} name="instructions" label="Instructions" rows={8} hint="What the agent is told first." />
+  );
+}
+
+function ToolFields({ form }: SettingsProps<AgentForm>) {
+  return (
+    <fieldset>
+      <legend>Tools</legend>
+      <CheckField form={form} name="workspace" label="Workspace" hint="Files and a shell of its own." />
+      <CheckField form={form} name="write_todos" label="To-dos" hint="A list that it keeps during a turn." />
+      <CheckField form={form} name="memory" label="Memory" hint="What it keeps from one session to the next." />
+      <CheckField
+        form={form}
+        name="memoryInjectionEnabled"
+        label="Memories in the prompt"
+        hint="Puts its memories into each turn."
+      />
+      <ConnectionChoice form={form} />
+    </fieldset>
   );
 }
 

@@ -1,11 +1,12 @@
-import { useQuery } from "@tanstack/react-query";
 import type { Agent, AgentVersion } from "parley/client";
 import { useId, useState } from "react";
+import type { VersionMark } from "../../console-shapes/marks.ts";
 import { parley } from "../api/client.ts";
 import { useCursorList } from "../api/cursor-list.ts";
-import { useVersionMarks, type VersionMark } from "../api/marks.ts";
+import { useVersionMarks } from "../api/marks.ts";
 import { useMay } from "../api/role.ts";
-import { Button } from "../parts/button.tsx";
+import { Button, ButtonLink } from "../parts/button.tsx";
+import { ChangedLines } from "../parts/changed-lines.tsx";
 import { type Column, DataTable } from "../parts/data-table.tsx";
 import { ConfirmButton } from "../parts/dialog.tsx";
 import { countText, durationText } from "../parts/moment.ts";
@@ -26,7 +27,7 @@ export function AgentVersions({ agent }: { readonly agent: Agent }) {
       return { rows: data, nextCursor };
     },
   });
-  const mayAudit = useMay("editor");
+  const mayRun = useMay("runner");
   const [chosen, setChosen] = useState<number | null>(null);
   const [base, setBase] = useState<number | null>(null);
   if (list.isLoading) return <Loading />;
@@ -38,7 +39,7 @@ export function AgentVersions({ agent }: { readonly agent: Agent }) {
   if (newer === undefined) return <Empty>There is no version.</Empty>;
   return (
     <>
-      <VersionNumbers agentId={agent.id} />
+      <VersionTable agentId={agent.id} rows={list.rows} />
       <div className="filter-bar">
         <form onSubmit={(event) => event.preventDefault()}>
           <VersionSelect label="Version" rows={list.rows} value={newer.version} onChange={setChosen} />
@@ -49,12 +50,15 @@ export function AgentVersions({ agent }: { readonly agent: Agent }) {
             </Button>
           )}
           {newer.version !== agent.version && <Restore agent={agent} version={newer} />}
+          {older !== undefined && older.version !== newer.version && mayRun && (
+            <ButtonLink
+              to={`/playground?agent=${agent.id}&compare=1&version=${newer.version}&version2=${older.version}`}
+            >
+              Compare answers
+            </ButtonLink>
+          )}
         </form>
       </div>
-      <p className="hint">
-        Version {newer.version} was made <When at={newer.createdAt} />
-        {mayAudit && <MadeBy agentId={agent.id} at={newer.createdAt} />}.
-      </p>
       {older === undefined || older.version === newer.version ? (
         <Empty>There is no other version to compare it with.</Empty>
       ) : (
@@ -64,50 +68,63 @@ export function AgentVersions({ agent }: { readonly agent: Agent }) {
   );
 }
 
-/** By whom a version was made, as the audit events have it. */
-function MadeBy({ agentId, at }: { readonly agentId: string; readonly at: string }) {
-  const { data } = useQuery({
-    queryKey: ["audit", "of-agent", agentId],
-    queryFn: ({ signal }) => parley.auditEvents.list({ resourceId: agentId, limit: 200 }, { signal }),
-    staleTime: 30_000,
-  });
-  // Both are written by one transaction.
-  const event = data?.data.find((one) => Math.abs(Date.parse(one.at) - Date.parse(at)) < sameTransactionMs);
-  const who = event?.actorName ?? event?.actor.id;
-  return who == null ? null : ` by ${who}`;
+/** A version with what its turns came to; null: none is among the newest. */
+interface VersionRow {
+  readonly version: AgentVersion;
+  readonly mark: VersionMark | undefined;
 }
 
-const sameTransactionMs = 1_000;
-
-const numberColumns: readonly Column<VersionMark>[] = [
-  { name: "Version", cell: ({ version }) => version },
-  { name: "Turns", cell: ({ turns }) => countText(turns), numeric: true },
+const versionColumns: readonly Column<VersionRow>[] = [
+  {
+    name: "Version",
+    cell: ({ version: { version, changeNote } }) => (
+      <>
+        {version} {changeNote && <bdi className="faint">{changeNote}</bdi>}
+      </>
+    ),
+  },
+  {
+    name: "Made by",
+    cell: ({ mark }) => mark?.madeBy ?? <span className="faint">–</span>,
+  },
+  { name: "Made", cell: ({ version }) => <When at={version.createdAt} /> },
+  { name: "Turns", cell: ({ mark }) => countText(mark?.turns ?? 0), numeric: true },
   {
     name: "Succeeded",
-    cell: ({ succeeded, failed }) =>
+    cell: ({ mark: { succeeded, failed } = { succeeded: 0, failed: 0 } }) =>
       succeeded + failed === 0 ? "–" : `${Math.floor((100 * succeeded) / (succeeded + failed))} %`,
     numeric: true,
   },
   {
     name: "First text, median",
-    cell: ({ firstTextMsP50 }) => (firstTextMsP50 === null ? "–" : durationText(firstTextMsP50)),
+    cell: ({ mark }) => (mark?.firstTextMsP50 == null ? "–" : durationText(mark.firstTextMsP50)),
     numeric: true,
   },
-  { name: "Ran, median", cell: ({ runMsP50 }) => (runMsP50 === null ? "–" : durationText(runMsP50)), numeric: true },
-  { name: "Tokens a turn", cell: ({ tokens }) => countText(Math.round(tokens)), numeric: true },
+  {
+    name: "Ran, median",
+    cell: ({ mark }) => (mark?.runMsP50 == null ? "–" : durationText(mark.runMsP50)),
+    numeric: true,
+  },
+  {
+    name: "Tokens a turn",
+    cell: ({ mark }) => (mark === undefined ? "–" : countText(Math.round(mark.tokens))),
+    numeric: true,
+  },
 ];
 
-/** What the versions' turns came to, side by side. */
-function VersionNumbers({ agentId }: { readonly agentId: string }) {
+/** Who made each version and why, and what its turns came to, side by side. */
+function VersionTable({ agentId, rows }: { readonly agentId: string; readonly rows: readonly AgentVersion[] }) {
   const marks = useVersionMarks(agentId).data?.data ?? [];
-  if (marks.length === 0) return null;
   return (
-    <DataTable
-      caption="What the versions' turns came to, of the newest 10,000"
-      columns={numberColumns}
-      rows={marks}
-      rowKey={({ version }) => String(version)}
-    />
+    <>
+      <DataTable
+        caption="Versions"
+        columns={versionColumns}
+        rows={rows.map((version) => ({ version, mark: marks.find((mark) => mark.version === version.version) }))}
+        rowKey={({ version }) => String(version.version)}
+      />
+      <p className="hint">The figures are those of the agent's newest 10,000 turns.</p>
+    </>
   );
 }
 
@@ -138,29 +155,13 @@ function VersionSelect({ label, rows, value, onChange }: VersionSelectProps) {
 function Diff({ older, newer }: { readonly older: AgentVersion; readonly newer: AgentVersion }) {
   const fields = diffVersions(older, newer);
   if (fields.length === 0) return <Empty>Both versions are the same.</Empty>;
-  return (
-    <dl className="diff" aria-label={`From version ${older.version} to ${newer.version}`}>
-      {fields.map(({ field, lines }) => (
-        <div key={field}>
-          <dt>{field}</dt>
-          <dd>
-            {lines.map(({ kind, text }, at) => {
-              const line = text === "" ? " " : text;
-              // The place is the line's identity: the list is made anew whenever a version is chosen.
-              const key = `${at}`;
-              if (kind === "removed") return <del key={key}>{line}</del>;
-              return kind === "added" ? <ins key={key}>{line}</ins> : <span key={key}>{line}</span>;
-            })}
-          </dd>
-        </div>
-      ))}
-    </dl>
-  );
+  return <ChangedLines label={`From version ${older.version} to ${newer.version}`} changes={fields} />;
 }
 
 function Restore({ agent, version }: { readonly agent: Agent; readonly version: AgentVersion }) {
   async function restore(): Promise<void> {
-    const saved = await parley.agents.update(agent.id, agentOfForm(formOfAgent(version)));
+    const changeNote = `Restores version ${version.version}`;
+    const saved = await parley.agents.update(agent.id, { ...agentOfForm(formOfAgent(version)), changeNote });
     await readAgentAnew(agent.id);
     toast(`Version ${version.version} is restored as version ${saved.version}.`);
   }

@@ -1,6 +1,7 @@
 import { useLocation } from "wouter";
 import { useAgents } from "../api/agents.ts";
 import { parley } from "../api/client.ts";
+import { useFilters } from "../api/filters.ts";
 import { queryClient } from "../api/queries.ts";
 import { ApiForm, useApiForm } from "../parts/form.tsx";
 import { PageFrame, Section } from "../parts/page.tsx";
@@ -12,9 +13,10 @@ import { AgentSettings } from "./agent-settings.tsx";
 /** Makes an agent. */
 export function NewAgentPage() {
   const agents = useAgents();
+  const [{ provider }] = useFilters("provider");
   return (
     <PageFrame title="New agent" parent={{ title: "Agents", to: "/agents" }}>
-      <Await query={agents}>{(known) => <NewAgentSettings initial={newAgentLike(known.agents)} />}</Await>
+      <Await query={agents}>{(known) => <NewAgentSettings initial={newAgentLike(known.agents, provider)} />}</Await>
     </PageFrame>
   );
 }

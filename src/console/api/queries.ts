@@ -23,8 +23,14 @@ function isPassing(error: unknown): boolean {
   return !(error instanceof ParleyError) || error.status === 429 || error.status >= 502;
 }
 
+/** Whether the operator has suspended the tenant. */
+export function isSuspended(error: unknown): boolean {
+  return error instanceof ParleyError && error.code === "subscription_required";
+}
+
 /** What to tell a person of an error. */
 export function errorText(error: unknown): string {
+  if (isSuspended(error)) return "This tenant is suspended, until the operator lets it go on.";
   if (error instanceof ParleyError) return error.message;
   if (error instanceof TypeError) return "The service cannot be reached.";
   return error instanceof Error ? error.message : String(error);

@@ -1,4 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
+import type { Question, SaidBefore } from "../../console-shapes/marks.ts";
 import { readConsole } from "./fetch.ts";
 import { queryClient } from "./queries.ts";
 
@@ -9,7 +10,7 @@ const askedMax = 100;
  * What is known of rows beside what their list says: `load` is asked for those that are not known
  * yet, and what it says is kept under `key` and the id. Null stands for what has nothing.
  */
-function useKnown<Value>(
+export function useKnown<Value>(
   key: string,
   ids: readonly string[],
   load: (ids: readonly string[], signal: AbortSignal) => Promise<ReadonlyMap<string, Value>>,
@@ -32,30 +33,22 @@ function useKnown<Value>(
 export function useQuestions(turnIds: readonly string[]): (turnId: string) => string | null | undefined {
   return useKnown("question", turnIds, async (ids, signal) => {
     const path = `/console/api/questions?turnIds=${ids.join()}`;
-    const { data } = await readConsole<{ data: { turnId: string; text: string }[] }>(path, { signal });
+    const { data } = await readConsole<{ data: Question[] }>(path, { signal });
     return new Map(data.map(({ turnId, text }) => [turnId, text]));
   });
 }
 
-/** What became of a session's last turn, of `GET /console/api/session-marks`. */
-export interface SessionMark {
-  readonly sessionId: string;
-  readonly status: string;
-  readonly errorCode: string | null;
-  readonly tokens: number;
-  readonly isPartial: boolean;
+/** What turns said last before they asked for a call, by the turn's id and the call's with a space between them: later they may say more. */
+export function useSaidBefore(calls: readonly string[]): (call: string) => string | null | undefined {
+  return useKnown("said-before", calls, async (asked, signal) => {
+    const turnIds = new Set(asked.map(turnOf));
+    const path = `/console/api/said-before?turnIds=${[...turnIds].join()}`;
+    const { data } = await readConsole<{ data: SaidBefore[] }>(path, { signal });
+    const texts = new Map(data.map(({ turnId, text }) => [turnId, text]));
+    return new Map(asked.flatMap((call) => (texts.has(turnOf(call)) ? [[call, texts.get(turnOf(call)) ?? ""]] : [])));
+  });
 }
 
-/** The marks of sessions, each by its id and when it was used last: then it is read again. */
-export function useSessionMarks(
-  sessions: readonly { readonly id: string; readonly updatedAt: string }[],
-): (session: { readonly id: string; readonly updatedAt: string }) => SessionMark | null | undefined {
-  const nameOf = ({ id, updatedAt }: { readonly id: string; readonly updatedAt: string }) => `${id} ${updatedAt}`;
-  const known = useKnown("session-mark", sessions.map(nameOf), async (names, signal) => {
-    const byId = new Map(names.map((name) => [name.split(" ")[0] as string, name]));
-    const path = `/console/api/session-marks?sessionIds=${[...byId.keys()].join()}`;
-    const { data } = await readConsole<{ data: SessionMark[] }>(path, { signal });
-    return new Map(data.map((mark) => [byId.get(mark.sessionId) as string, mark]));
-  });
-  return (session) => known(nameOf(session));
+function turnOf(call: string): string {
+  return call.split(" ", 1)[0] ?? "";
 }

@@ -64,7 +64,7 @@ tabs.onmessage = () => void followOtherTab().catch(() => {});
 
 /** The session; null when no one is signed in. */
 export function useConsoleSession() {
-  return useQuery({ queryKey: sessionKey, queryFn: readSession, staleTime: Number.POSITIVE_INFINITY, retry: 2 });
+  return useQuery({ queryKey: sessionKey, queryFn: readSession, staleTime: Number.POSITIVE_INFINITY });
 }
 
 /** Signs in with an API key, a dashboard JWT or the operator's token. Throws `ParleyError`. */

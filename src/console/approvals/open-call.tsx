@@ -2,9 +2,10 @@ import { useQuery } from "@tanstack/react-query";
 import { ParleyError, type UIMessage } from "parley/client";
 import { useState } from "react";
 import { Link } from "wouter";
+import type { WaitingCall } from "../../console-shapes/words.ts";
+import { useAgents } from "../api/agents.ts";
 import { parley } from "../api/client.ts";
 import { readConsole } from "../api/fetch.ts";
-import type { OpenCallRow } from "../api/open-calls.ts";
 import { errorText, queryClient } from "../api/queries.ts";
 import { useMay } from "../api/role.ts";
 import { CallInput } from "../conversation/call-view.tsx";
@@ -15,16 +16,19 @@ import { Button } from "../parts/button.tsx";
 import { toast } from "../parts/toasts.tsx";
 import { UserLink } from "../parts/user-link.tsx";
 import { When } from "../parts/when.tsx";
+import { usePresentText } from "./present-text.ts";
 
 interface OpenCallProps {
-  readonly call: OpenCallRow;
+  readonly call: WaitingCall;
   /** What the user asked; null or empty where nothing can be shown. */
   readonly question?: string | null | undefined;
+  /** What the agent said last before it asked; null where it said nothing. */
+  readonly said?: string | null | undefined;
 }
 
 /** One call that waits: what it would do, and what a person says to it. */
-export function OpenCall({ call, question }: OpenCallProps) {
-  const { kind, tool, agentId, agentName, sessionId, userId, createdAt, input, inputIsLeftOut } = call;
+export function OpenCall({ call, question, said }: OpenCallProps) {
+  const { kind, tool, agentId, agentName, sessionId, userId, createdAt, inputIsLeftOut } = call;
   const mayAct = useMay(kind === "approval" ? "approver" : "runner");
   const mayTalk = useMay("runner");
   const name = kind === "approval" ? `May ${agentName} run ${tool}?` : `${agentName} asks for the result of ${tool}`;
@@ -54,11 +58,16 @@ export function OpenCall({ call, question }: OpenCallProps) {
           {question}
         </p>
       )}
+      {said && (
+        <p className="said-before" dir="auto">
+          {said}
+        </p>
+      )}
       <SaidBefore turnId={call.turnId} toolCallId={call.toolCallId} />
       {inputIsLeftOut ? (
         <p className="hint">Its input is too long for this list. The conversation has it.</p>
       ) : (
-        <CallInput tool={tool} input={input} />
+        <WaitingInput call={call} />
       )}
       {mayAct && (kind === "approval" ? <Decide call={call} /> : <Answer call={call} />)}
     </li>
@@ -66,7 +75,7 @@ export function OpenCall({ call, question }: OpenCallProps) {
 }
 
 /** What the agent said and did before it asked, read when it is unfolded. */
-function SaidBefore({ turnId, toolCallId }: Pick<OpenCallRow, "turnId" | "toolCallId">) {
+function SaidBefore({ turnId, toolCallId }: Pick<WaitingCall, "turnId" | "toolCallId">) {
   const [open, setOpen] = useState(false);
   const words = useQuery({
     queryKey: ["turn-words", turnId, "waiting"],
@@ -79,11 +88,21 @@ function SaidBefore({ turnId, toolCallId }: Pick<OpenCallRow, "turnId" | "toolCa
   const before = (until < 0 ? parts : parts.slice(0, until)).filter(({ type }) => type !== "step-start");
   return (
     <details onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>What it said before</summary>
+      <summary>All it said and did before</summary>
       {words.data !== undefined && before.length === 0 && <p className="hint">Nothing: it asked at once.</p>}
       <MessageParts parts={before} by="assistant" unfolded={false} />
     </details>
   );
+}
+
+/** What a call would do; of a file that is written, what differs from the one that is there. */
+function WaitingInput({ call: { agentId, tool, input } }: Pick<OpenCallProps, "call">) {
+  const { data } = useAgents();
+  const agent = data?.agents.find(({ id }) => id === agentId);
+  const isWrite = tool === "write" && agent?.tools.includes("workspace") === true;
+  const path = isWrite ? (input as { path?: unknown } | null)?.path : undefined;
+  const present = usePresentText(agent?.workspaceId ?? null, typeof path === "string" ? path : null);
+  return <CallInput tool={tool} input={input} present={present} />;
 }
 
 /** Sends what a person says, once; somebody else may have been first. */

@@ -1,7 +1,9 @@
 import { useEffect, useRef } from "react";
+import type { WaitingCall } from "../../console-shapes/words.ts";
 import { useFilters } from "../api/filters.ts";
 import { useOpenCalls } from "../api/open-calls.ts";
-import { useQuestions } from "../api/questions.ts";
+import { useQuestions, useSaidBefore } from "../api/questions.ts";
+import { useMay } from "../api/role.ts";
 import { AgentPicker } from "../parts/agent-picker.tsx";
 import { Button } from "../parts/button.tsx";
 import { FilterBar, SelectFilter } from "../parts/filter-bar.tsx";
@@ -13,26 +15,24 @@ import { OpenCall } from "./open-call.tsx";
 
 /** Everything that waits for a person in the tenant, the oldest first. */
 export default function Approvals() {
-  const all = useOpenCalls(50, 3_000);
   const [filters, setFilters] = useFilters("agentId", "tool");
-  const rows = all.rows.filter(
-    ({ agentId, tool }) =>
-      (filters.agentId === undefined || agentId === filters.agentId) &&
-      (filters.tool === undefined || tool === filters.tool),
-  );
-  const list = { ...all, rows };
-  const questionOf = useQuestions([...new Set(rows.map(({ turnId }) => turnId))]);
+  const isFiltered = Object.keys(filters).length > 0;
+  const list = useOpenCalls(50, 3_000, filters);
+  const tools = useKnownTools(list.rows);
+  const questionOf = useQuestions([...new Set(list.rows.map(({ turnId }) => turnId))]);
+  const saidBefore = useSaidBefore(list.rows.map(keyOf));
+  const mayDecide = useMay("approver");
   const frame = useRef<HTMLOListElement>(null);
   useRowKeys(frame);
   return (
     <PageFrame title="Approvals">
-      {(all.rows.length > 1 || rows.length < all.rows.length) && (
+      {(list.rows.length > 0 || isFiltered) && (
         <FilterBar>
           <AgentPicker value={filters.agentId} onChange={(agentId) => setFilters({ agentId })} optional />
           <SelectFilter
             label="Tool"
             value={filters.tool}
-            options={[...new Set(all.rows.map(({ tool }) => tool))].toSorted()}
+            options={[...new Set([...tools, ...(filters.tool === undefined ? [] : [filters.tool])])].toSorted()}
             onChange={(tool) => setFilters({ tool })}
           />
         </FilterBar>
@@ -41,19 +41,29 @@ export default function Approvals() {
       {list.error !== null && <LoadFailure error={list.error} retry={list.reload} />}
       {!list.isLoading && list.error === null && list.rows.length === 0 && (
         <Empty>
-          {all.rows.length > 0 ? "No call matches." : "Nothing waits for a person."} Calls that an agent's policy holds
-          back, and client tools, come here.
+          {isFiltered ? "No call matches." : "Nothing waits for a person."} Calls that an agent's policy holds back, and
+          client tools, come here.
         </Empty>
       )}
       {list.rows.length > 0 && (
         <>
           <p className="hint keys-hint">
-            <kbd>j</kbd> and <kbd>k</kbd> go to the next and the previous call, <kbd>a</kbd> twice approves it,{" "}
-            <kbd>d</kbd> denies it.
+            <kbd>j</kbd> and <kbd>k</kbd> go to the next and the previous call
+            {mayDecide && (
+              <>
+                , <kbd>a</kbd> twice approves it, <kbd>d</kbd> denies it
+              </>
+            )}
+            .
           </p>
           <ol className="open-calls" ref={frame} aria-label="Calls that wait">
             {list.rows.map((call) => (
-              <OpenCall key={`${call.turnId} ${call.toolCallId}`} call={call} question={questionOf(call.turnId)} />
+              <OpenCall
+                key={keyOf(call)}
+                call={call}
+                question={questionOf(call.turnId)}
+                said={saidBefore(keyOf(call))}
+              />
             ))}
           </ol>
           {list.hasMore && (
@@ -67,6 +77,15 @@ export default function Approvals() {
       )}
     </PageFrame>
   );
+}
+
+const keyOf = ({ turnId, toolCallId }: WaitingCall) => `${turnId} ${toolCallId}`;
+
+/** The tools of all calls that were seen, so that another one can be chosen while the list has those of one. */
+function useKnownTools(rows: readonly WaitingCall[]): ReadonlySet<string> {
+  const seen = useRef(new Set<string>());
+  for (const { tool } of rows) seen.current.add(tool);
+  return seen.current;
 }
 
 /** The second key has to come within this time, in ms. */

@@ -1,12 +1,11 @@
-import { useQuery } from "@tanstack/react-query";
 import type { Budget } from "parley/client";
 import { useState } from "react";
 import { Link } from "wouter";
 import { useAgentName } from "../api/agents.ts";
 import { parley } from "../api/client.ts";
 import { useCursorList } from "../api/cursor-list.ts";
+import { useFilters } from "../api/filters.ts";
 import { queryClient } from "../api/queries.ts";
-import { StatusBadge } from "../parts/badge.tsx";
 import { Button } from "../parts/button.tsx";
 import type { Column } from "../parts/data-table.tsx";
 import { Dialog } from "../parts/dialog.tsx";
@@ -17,13 +16,16 @@ import { toast } from "../parts/toasts.tsx";
 import { UserLink } from "../parts/user-link.tsx";
 import { When } from "../parts/when.tsx";
 import { BudgetControls } from "./budget-controls.tsx";
+import { BudgetStatus, useMostUsed } from "./budget-status.tsx";
 import { BudgetTabs } from "./budget-tabs.tsx";
 import { type BudgetForm, budgetOfForm, budgetText, formOfBudget, unitOf } from "./budget-words.ts";
 import { UsedBar } from "./used-bar.tsx";
 
 /** The budgets, how much of each is used, and a form that adds one. */
 export function BudgetOverview() {
-  const [creating, setCreating] = useState(false);
+  // Another page may lead here to make one, for a user.
+  const [{ new: begins, userId }] = useFilters("new", "userId");
+  const [creating, setCreating] = useState(begins !== undefined);
   const agentName = useAgentName();
   const list = useCursorList<Budget>({
     key: ["budgets"],
@@ -51,7 +53,7 @@ export function BudgetOverview() {
         empty="There is no budget: everybody may use as much as they like. A budget stops turns, tokens or dollars at a limit, for all together, each user or each agent."
       />
       <Dialog title="New budget" open={creating} onOpenChange={setCreating}>
-        <NewBudget onDone={() => setCreating(false)} />
+        <NewBudget userId={userId ?? ""} onDone={() => setCreating(false)} />
       </Dialog>
     </PageFrame>
   );
@@ -67,10 +69,10 @@ function columnsOf(agentName: (id: string) => string): readonly Column<Budget>[]
         </Link>
       ),
     },
-    { name: "Allows", cell: budgetText },
-    { name: "Used, at most", cell: (budget) => <MostUsed budget={budget} /> },
+    { name: "Limit", cell: budgetText },
+    { name: "Most used", cell: (budget) => <MostUsed budget={budget} /> },
     {
-      name: "Only",
+      name: "Of",
       cell: ({ agentId, userId }) => (
         <>
           {agentId !== null && <Link href={`/agents/${agentId}`}>{agentName(agentId)}</Link>}{" "}
@@ -80,20 +82,15 @@ function columnsOf(agentName: (id: string) => string): readonly Column<Budget>[]
       ),
       wideOnly: true,
     },
-    { name: "Status", cell: ({ enabled }) => <StatusBadge status={enabled ? "enabled" : "disabled"} /> },
+    { name: "Status", cell: (budget) => <BudgetStatus budget={budget} /> },
   ];
 }
 
 /** What the one who used the most of it used, and when it begins anew. */
 function MostUsed({ budget }: { readonly budget: Budget }) {
-  const spending = useQuery({
-    queryKey: ["budget-most", budget.id, budget.updatedAt],
-    queryFn: ({ signal }) => parley.budgets.getSpending(budget.id, { limit: 1 }, { signal }),
-    refetchInterval: 30_000,
-  });
+  const most = useMostUsed(budget);
   const unit = unitOf(budget);
-  const most = spending.data?.data[0];
-  if (spending.data === undefined) return <span className="faint">…</span>;
+  if (most === undefined) return <span className="faint">…</span>;
   return (
     <>
       <UsedBar
@@ -111,8 +108,8 @@ function MostUsed({ budget }: { readonly budget: Budget }) {
   );
 }
 
-function NewBudget({ onDone }: { onDone(): void }) {
-  const form = useApiForm<BudgetForm>(formOfBudget(null), async (values) => {
+function NewBudget({ userId, onDone }: { readonly userId: string; onDone(): void }) {
+  const form = useApiForm<BudgetForm>({ ...formOfBudget(null), name: userId, userId }, async (values) => {
     const made = await parley.budgets.create(budgetOfForm(values));
     await queryClient.invalidateQueries({ queryKey: ["budgets"] });
     toast(`${made.name} is created.`);

@@ -5,7 +5,6 @@ import { useAgentName } from "../api/agents.ts";
 import { parley } from "../api/client.ts";
 import { useCursorList } from "../api/cursor-list.ts";
 import { queryClient } from "../api/queries.ts";
-import { StatusBadge } from "../parts/badge.tsx";
 import { CopyableId } from "../parts/copyable-id.tsx";
 import type { Column } from "../parts/data-table.tsx";
 import { ConfirmButton } from "../parts/dialog.tsx";
@@ -17,6 +16,7 @@ import { toast } from "../parts/toasts.tsx";
 import { UserLink } from "../parts/user-link.tsx";
 import { When } from "../parts/when.tsx";
 import { BudgetControls } from "./budget-controls.tsx";
+import { BudgetStatus } from "./budget-status.tsx";
 import { type BudgetForm, budgetOfForm, budgetText, formOfBudget, unitOf } from "./budget-words.ts";
 import { UsedBar } from "./used-bar.tsx";
 
@@ -31,7 +31,7 @@ export function BudgetPage({ budgetId }: { readonly budgetId: string }) {
     <PageFrame
       title={budget?.name ?? "Budget"}
       parent={{ title: "Budgets", to: "/budgets" }}
-      mark={budget && <StatusBadge status={budget.enabled ? "enabled" : "disabled"} />}
+      mark={budget && <BudgetStatus budget={budget} />}
       actionsNeed="admin"
       actions={budget && <DeleteBudget budget={budget} />}
     >
@@ -76,7 +76,8 @@ function Spending({ budget }: { readonly budget: Budget }) {
       name: "Who",
       cell: ({ userId, agentId }) => {
         if (agentId !== null) return <Link href={`/agents/${agentId}`}>{agentName(agentId)}</Link>;
-        return userId === null ? "all together" : userId === "" ? "without a user" : <UserLink userId={userId} />;
+        const whose = userId ?? budget.userId;
+        return whose === null ? "all together" : whose === "" ? "without a user" : <UserLink userId={whose} />;
       },
     },
     {

@@ -1,5 +1,5 @@
 import type { Budget, BudgetCreate } from "parley/client";
-import { countText } from "../parts/moment.ts";
+import { countOf } from "../parts/moment.ts";
 import { dollarText } from "../parts/money.ts";
 
 /** What a person edits of a budget. Fields have the API's names, so that its errors find them. */
@@ -46,15 +46,22 @@ export function unitOf({ limit }: Pick<Budget, "limit">): BudgetUnit {
 /** An amount of what a budget counts. */
 export function amountText(unit: BudgetUnit, amount: number | string): string {
   if (unit === "usd") return dollarText(String(amount));
-  return `${countText(Number(amount))} ${unit}`;
+  return countOf(Number(amount), unit.replace(/s$/, ""));
 }
 
-/** How much a budget allows and when: `60,000 tokens a day, each user`. */
-export function budgetText({ limit, period, each }: Pick<Budget, "limit" | "period" | "each">): string {
+/** How much a budget allows, when and for whom: `60,000 tokens a day, each user`. */
+export function budgetText(budget: Pick<Budget, "limit" | "period" | "each" | "userId">): string {
+  const { limit, period } = budget;
   const unit = unitOf({ limit });
+  if (Number(limit[unit]) === 0) return "no turn at all";
   const amount = amountText(unit, limit[unit] ?? 0);
-  const eachWords = eachChoices.find(([name]) => name === each)?.[1] ?? each;
-  return `${amount} ${period === "ever" ? "in all" : `a${period === "hour" ? "n" : ""} ${period}`}, ${eachWords}`;
+  return `${amount} ${period === "ever" ? "in all" : `a${period === "hour" ? "n" : ""} ${period}`}, ${whomText(budget)}`;
+}
+
+/** Whose use is counted together; of a budget for one user, who that is. */
+export function whomText({ each, userId }: Pick<Budget, "each" | "userId">): string {
+  if (each === "tenant" && userId !== null) return `user ${userId}`;
+  return eachChoices.find(([name]) => name === each)?.[1] ?? each;
 }
 
 /** Returns the form of a budget, or of a new one. */

@@ -1,11 +1,13 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ModelPrice, ModelPriceUpdate } from "parley/client";
-import { useId } from "react";
+import { useId, useState } from "react";
 import { useAgents } from "../api/agents.ts";
 import { parley } from "../api/client.ts";
 import { useProviders } from "../api/providers.ts";
 import { queryClient } from "../api/queries.ts";
 import { Button, IconButton } from "../parts/button.tsx";
+import { useUnpricedModels } from "../parts/cost.tsx";
+import { FieldFrame } from "../parts/fields.tsx";
 import { ApiForm, type FormState, useApiForm } from "../parts/form.tsx";
 import { PageFrame, Section } from "../parts/page.tsx";
 import { Await } from "../parts/states.tsx";
@@ -33,6 +35,10 @@ const amounts = [
   ["cachedInputUsd", "Cached input"],
   ["cacheWriteUsd", "Cache write"],
 ] as const;
+
+const fieldNames = ["providerId", "model", ...amounts.map(([name]) => name)];
+/** What an amount is where it is left out. */
+const usualOf: { readonly [name: string]: string } = { cachedInputUsd: "as input", cacheWriteUsd: "as input" };
 
 let lastKey = 0;
 
@@ -70,9 +76,8 @@ export function PricesPage() {
     <PageFrame title="Prices">
       <BudgetTabs />
       <p className="hint">
-        In US dollars for a million tokens. A price here stands before that of the list that the service has; what is
-        not in either costs nothing that is known, and is shown as “–”. A change counts from the next call of a model
-        on.
+        In US dollars per million tokens. Your prices come before those of the list that the service brings. Of a model
+        without either no cost is known, and “–” is shown. A change counts from the next call of the model.
       </p>
       <Section title="Own prices">
         <Await query={prices}>{(known) => <EditPrices key={prices.dataUpdatedAt} known={known.prices} />}</Await>
@@ -82,40 +87,62 @@ export function PricesPage() {
 }
 
 function EditPrices({ known }: { readonly known: readonly ModelPrice[] }) {
-  const form = useApiForm<PricesForm>({ prices: known.map(rowOf) }, async ({ prices }) => {
-    const saved = await parley.modelPrices.replace({ prices: prices.map(priceOf) });
-    queryClient.setQueryData(["model-prices"], saved);
-    toast("The prices are saved.");
-  });
+  // Rows may be taken away after they were sent: what the service says of one goes by its place among those sent.
+  const [sentKeys, setSentKeys] = useState<readonly number[]>([]);
+  const form = useApiForm<PricesForm>(
+    { prices: known.map(rowOf) },
+    async ({ prices }) => {
+      setSentKeys(prices.map(({ key }) => key));
+      const saved = await parley.modelPrices.replace({ prices: prices.map(priceOf) });
+      queryClient.setQueryData(["model-prices"], saved);
+      toast("The prices are saved.");
+    },
+    ({ prices }) => ["prices", ...prices.flatMap((_, at) => ["", ...fieldNames].map((name) => placeOf(at, name)))],
+  );
   const { prices } = form.values;
+  const priced = new Set(prices.map(({ model }) => model.trim()));
+  const lacking = useUnpricedModels().filter((model) => !priced.has(model));
   const add = <Button onClick={() => form.set("prices", [...prices, rowOf({})])}>Add a price</Button>;
   return (
     <ApiForm form={form} action="Save" needs="admin" disabled={!form.isChanged} beside={add}>
-      {prices.length === 0 && (
-        <p className="hint">
-          No price of your own. What a call costs comes from the list that the service brings; a model that it lacks has
-          no cost.
-        </p>
-      )}
+      {prices.length === 0 && <p className="hint">You have set none.</p>}
       {prices.map((row) => (
-        <PriceFields key={row.key} form={form} row={row} />
+        <PriceFields key={row.key} form={form} row={row} sentAt={sentKeys.indexOf(row.key)} />
       ))}
       {form.faults.prices !== undefined && (
         <p className="fault" role="alert">
-          {placeText(form.faults.prices)}
+          {form.faults.prices}
         </p>
+      )}
+      {lacking.length > 0 && (
+        <div className="lacking-prices">
+          <p className="hint">Used in the last 31 days while there was no price:</p>
+          {lacking.map((model) => (
+            <Button key={model} icon="plus" onClick={() => form.set("prices", [...prices, rowOf({ model })])}>
+              {model}
+            </Button>
+          ))}
+        </div>
       )}
     </ApiForm>
   );
 }
 
-/** The service counts rows from 0, as programs do. */
-function placeText(fault: string): string {
-  return fault.replace(/^(\d+)\.?/, (_, at: string) => `Price ${Number(at) + 1}: `);
+/** Where the service says that a price is wrong; without a name, the price as a whole. */
+function placeOf(at: number, name: string): string {
+  return ["prices", at, name].filter((part) => part !== "").join(".");
 }
 
-function PriceFields({ form, row }: { readonly form: FormState<PricesForm>; readonly row: PriceRow }) {
-  const id = useId();
+interface PriceFieldsProps {
+  readonly form: FormState<PricesForm>;
+  readonly row: PriceRow;
+  /** Its place among the rows that were sent last; -1 where it was not. */
+  readonly sentAt: number;
+}
+
+function PriceFields({ form, row, sentAt }: PriceFieldsProps) {
+  const modelsId = useId();
+  const faultOf = (name: string) => form.faults[placeOf(sentAt, name)];
   const providers = useProviders().data?.providers ?? [];
   const models = new Set((useAgents().data?.agents ?? []).map(({ model }) => model).filter((model) => model !== null));
   const { prices } = form.values;
@@ -127,47 +154,47 @@ function PriceFields({ form, row }: { readonly form: FormState<PricesForm>; read
   return (
     <fieldset className="price-row">
       <legend className="unseen">{row.model || "New price"}</legend>
-      <div className="field">
-        <label htmlFor={`${id}-model`}>Model</label>
-        <input
-          id={`${id}-model`}
-          list={`${id}-models`}
-          autoComplete="off"
-          value={row.model}
-          onChange={(event) => set({ model: event.target.value })}
-        />
-        <datalist id={`${id}-models`}>
-          {[...models].map((model) => (
-            <option key={model} value={model} />
-          ))}
-        </datalist>
-      </div>
-      <div className="field">
-        <label htmlFor={`${id}-provider`}>Provider</label>
-        <select
-          id={`${id}-provider`}
-          value={row.providerId}
-          onChange={(event) => set({ providerId: event.target.value })}
-        >
-          <option value="">any</option>
-          {providers.map((provider) => (
-            <option key={provider.id} value={provider.id}>
-              {provider.name}
-            </option>
-          ))}
-        </select>
-      </div>
-      {amounts.map(([name, label]) => (
-        <div className="field" key={name}>
-          <label htmlFor={`${id}-${name}`}>{label}</label>
+      <FieldFrame label="Model" fault={faultOf("model") ?? faultOf("")}>
+        {(described) => (
           <input
-            id={`${id}-${name}`}
-            inputMode="decimal"
+            {...described}
+            list={modelsId}
             autoComplete="off"
-            value={row[name]}
-            onChange={(event) => set({ [name]: event.target.value })}
+            value={row.model}
+            onChange={(event) => set({ model: event.target.value })}
           />
-        </div>
+        )}
+      </FieldFrame>
+      <datalist id={modelsId}>
+        {[...models].map((model) => (
+          <option key={model} value={model} />
+        ))}
+      </datalist>
+      <FieldFrame label="Provider" fault={faultOf("providerId")}>
+        {(described) => (
+          <select {...described} value={row.providerId} onChange={(event) => set({ providerId: event.target.value })}>
+            <option value="">any</option>
+            {providers.map((provider) => (
+              <option key={provider.id} value={provider.id}>
+                {provider.name}
+              </option>
+            ))}
+          </select>
+        )}
+      </FieldFrame>
+      {amounts.map(([name, label]) => (
+        <FieldFrame key={name} label={label} fault={faultOf(name)}>
+          {(described) => (
+            <input
+              {...described}
+              inputMode="decimal"
+              autoComplete="off"
+              placeholder={usualOf[name]}
+              value={row[name]}
+              onChange={(event) => set({ [name]: event.target.value })}
+            />
+          )}
+        </FieldFrame>
       ))}
       <IconButton
         label={`Remove the price of ${row.model || "this model"}`}

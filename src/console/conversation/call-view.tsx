@@ -1,8 +1,11 @@
-import type { ReactNode } from "react";
+import { type ReactNode, useMemo } from "react";
 import { StatusBadge } from "../parts/badge.tsx";
+import { ChangedLines } from "../parts/changed-lines.tsx";
 import { CodeBlock } from "../parts/code-block.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { JsonView } from "../parts/json-view.tsx";
+import { diffLines } from "../parts/line-diff.ts";
+import { DecidedBy } from "./decided-by.tsx";
 import { type CallPart, callName, callPreview, callStatus, todosOf } from "./parts-of.ts";
 
 interface CallViewProps {
@@ -49,7 +52,10 @@ export function CallBody({ part }: { readonly part: CallPart }) {
         <Checklist todos={todos} />
       )}
       {errorText !== undefined && <JsonView label="Error" value={errorText} />}
-      {approval?.reason && <p className="hint">Reason: {approval.reason}</p>}
+      {approval?.approved !== undefined && !approval.isAutomatic && (
+        <DecidedBy approvalId={approval.id} isApproved={approval.approved} reason={approval.reason} />
+      )}
+      {approval?.isAutomatic && approval.reason && <p className="hint">Reason: {approval.reason}</p>}
     </>
   );
 }
@@ -62,8 +68,15 @@ interface FieldsOfInput {
   readonly [field: string]: unknown;
 }
 
-/** What a tool is given: a command as one, a file with its text, an edit as what goes and what comes, anything else as JSON. */
-export function CallInput({ tool, input }: { readonly tool: string; readonly input: unknown }) {
+interface CallInputProps {
+  readonly tool: string;
+  readonly input: unknown;
+  /** Of a file that would be written: what it holds now, null where there is none; undefined where that is not known. */
+  readonly present?: string | null | undefined;
+}
+
+/** What a tool is given: a command as one, a file and an edit as what goes and what comes, anything else as JSON. */
+export function CallInput({ tool, input, present }: CallInputProps) {
   if (typeof input !== "object" || input === null || Array.isArray(input))
     return <JsonView label="Input" value={input} />;
   const { command, content, oldText: before, newText: after, ...rest } = input as FieldsOfInput;
@@ -71,26 +84,27 @@ export function CallInput({ tool, input }: { readonly tool: string; readonly inp
   const isRest = Object.keys(rest).length > (path === undefined ? 0 : 1);
   if (typeof command === "string" && Object.keys(rest).length === 0)
     return <CodeBlock label="Command" text={command} />;
-  if (typeof content === "string" && path !== undefined && !isRest)
-    return <CodeBlock label={`${tool} ${path}`} text={content} />;
-  if (typeof before === "string" && typeof after === "string" && path !== undefined && !isRest)
-    return (
-      <dl className="diff" aria-label={`Change of ${path}`}>
-        <div>
-          <dt>{path}</dt>
-          <dd>
-            {before.split("\n").map((line, at) => (
-              // Lines of one text, which never move.
-              <del key={at}>{line || " "}</del>
-            ))}
-            {after.split("\n").map((line, at) => (
-              <ins key={at}>{line || " "}</ins>
-            ))}
-          </dd>
-        </div>
-      </dl>
+  if (path === undefined || isRest) return <JsonView label="Input" value={input} />;
+  if (typeof content === "string")
+    return typeof present === "string" ? (
+      <ChangeOfFile path={path} before={present} after={content} />
+    ) : (
+      <CodeBlock label={`${tool} ${path}${present === null ? ", a new file" : ""}`} text={content} />
     );
+  if (typeof before === "string" && typeof after === "string")
+    return <ChangeOfFile path={path} before={before} after={after} />;
   return <JsonView label="Input" value={input} />;
+}
+
+interface ChangeOfFileProps {
+  readonly path: string;
+  readonly before: string;
+  readonly after: string;
+}
+
+function ChangeOfFile({ path, before, after }: ChangeOfFileProps) {
+  const lines = useMemo(() => diffLines(before.split("\n"), after.split("\n")), [before, after]);
+  return <ChangedLines label={`Change of ${path}`} changes={[{ field: path, lines }]} />;
 }
 
 /** What a command put out as a terminal shows it, anything else as JSON. */

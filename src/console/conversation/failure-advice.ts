@@ -65,7 +65,12 @@ function adviceOnVendor(
       text: "The vendor takes no more for now. Run it again later, or give the agent a fallback model.",
       link: agent,
     };
-  if (status === null || status >= 500)
-    return { text: "The fault is the vendor's. Run it again; a fallback model would have answered.", link: agent };
+  if (status === null)
+    return { text: "Nothing answers at the provider's address: it may be wrong, or away for now.", link: provider };
+  if (status >= 500)
+    return {
+      text: "The fault is the vendor's. Run it again later, or give the agent a fallback model.",
+      link: agent,
+    };
   return null;
 }

@@ -3,9 +3,8 @@ import type { TurnDetails } from "parley/client";
 import { Link } from "wouter";
 import { parley } from "../api/client.ts";
 import { useProviders } from "../api/providers.ts";
-import { useMay } from "../api/role.ts";
 import { CopyableId } from "../parts/copyable-id.tsx";
-import { adviceOn } from "./failure-advice.ts";
+import { AdviceLine } from "./advice-line.tsx";
 import { RunAgain } from "./run-again.tsx";
 
 interface FailureBoxProps {
@@ -13,15 +12,10 @@ interface FailureBoxProps {
   onRunAgain(turnId: string | null): void;
 }
 
-/** Pages that only an admin has. */
-const forAdmins = /^\/(budgets|billing)/;
-
 /** Why a turn failed: what the vendor said, what to do about it, and a button that runs it again. A canceled one has the button alone. */
 export function FailureBox({ turn, onRunAgain }: FailureBoxProps) {
   const { id, agentId, sessionId, status, error } = turn;
-  const mayPay = useMay("admin");
   const vendor = error?.details?.vendor;
-  const advice = error && adviceOn({ code: error.code, agentId, budgetId: error.details?.budgetId, vendor });
   return (
     <section className={status === "failed" ? "failure-box" : "failure-box calm"} aria-label="Why it ended">
       {error === null ? (
@@ -32,13 +26,8 @@ export function FailureBox({ turn, onRunAgain }: FailureBoxProps) {
         </p>
       )}
       {vendor !== undefined && <VendorWords vendor={vendor} />}
-      {advice && (
-        <p>
-          {advice.text}{" "}
-          {advice.link && (mayPay || !forAdmins.test(advice.link.to)) && (
-            <Link href={advice.link.to}>{advice.link.title}</Link>
-          )}
-        </p>
+      {error !== null && (
+        <AdviceLine failure={{ code: error.code, agentId, budgetId: error.details?.budgetId, vendor }} />
       )}
       {sessionId !== null && <RunAgain turnId={id} onBegun={onRunAgain} />}
     </section>
@@ -52,12 +41,18 @@ function VendorWords({
   readonly vendor: NonNullable<NonNullable<TurnDetails["error"]>["details"]>["vendor"] & object;
 }) {
   const provider = useProviders().data?.providers.find(({ id }) => id === vendor.providerId);
-  const facts = [vendor.status === null ? "no answer" : `status ${vendor.status}`, vendor.code, vendor.model];
+  const link = <Link href={`/providers/${vendor.providerId}`}>{provider?.name ?? vendor.providerId}</Link>;
+  if (vendor.status === null)
+    return (
+      <p>
+        {link} gave no answer ({[vendor.code, vendor.model].filter((fact) => fact !== null).join(", ")}).
+      </p>
+    );
+  const facts = [`status ${vendor.status}`, vendor.code, vendor.model];
   return (
     <figure className="vendor-words">
       <figcaption>
-        <Link href={`/providers/${vendor.providerId}`}>{provider?.name ?? vendor.providerId}</Link> said (
-        {facts.filter((fact) => fact !== null).join(", ")}):
+        {link} said ({facts.filter((fact) => fact !== null).join(", ")}):
       </figcaption>
       <blockquote dir="auto">{vendor.message || "Nothing that can be shown."}</blockquote>
       {vendor.requestId !== null && (

@@ -4,7 +4,6 @@ import { useAgentName, useAgents } from "../api/agents.ts";
 import { parley } from "../api/client.ts";
 import { useCursorList } from "../api/cursor-list.ts";
 import { queryClient } from "../api/queries.ts";
-import { consoleRoles } from "../api/role.ts";
 import type { ConsoleRole } from "../api/session.ts";
 import { Button } from "../parts/button.tsx";
 import type { Column } from "../parts/data-table.tsx";
@@ -13,6 +12,7 @@ import { SelectField, TextField } from "../parts/fields.tsx";
 import { ApiForm, useApiForm } from "../parts/form.tsx";
 import { ListView } from "../parts/list-view.tsx";
 import { PageFrame } from "../parts/page.tsx";
+import { RoleField } from "../parts/role-field.tsx";
 import { ShownOnce } from "../parts/shown-once.tsx";
 import { toast } from "../parts/toasts.tsx";
 import { When } from "../parts/when.tsx";
@@ -79,7 +79,7 @@ function NewKey({ onDone }: { onDone(): void }) {
   const [made, setMade] = useState<ApiKeyCreated | null>(null);
   const { data } = useAgents();
   const agents = (data?.agents ?? []).map(({ id, name }) => [id, name] as const);
-  const begun: NewKeyForm = { name: "", role: "admin", agentId: "", expiresAt: "" };
+  const begun: NewKeyForm = { name: "", role: "runner", agentId: "", expiresAt: "" };
   const form = useApiForm(begun, async ({ name, role, agentId, expiresAt }) => {
     const until = expiresAt === "" ? {} : { expiresAt: new Date(expiresAt).toISOString() };
     const agentIds = agentId === "" ? {} : { agentIds: [agentId] };
@@ -90,19 +90,13 @@ function NewKey({ onDone }: { onDone(): void }) {
     return (
       <ApiForm form={form} action="Create">
         <TextField form={form} name="name" label="Name" hint="Where it is used." />
-        <SelectField
-          form={form}
-          name="role"
-          label="Role"
-          options={consoleRoles}
-          hint="Each may do what those before it may."
-        />
+        <RoleField form={form} hint="It cannot be changed later: make another key then." />
         <SelectField
           form={form}
           name="agentId"
           label="Agents"
           options={[["", "all"], ...agents]}
-          hint="The interface takes several, as agentIds."
+          hint="The API takes several, as agentIds."
         />
         <TextField form={form} name="expiresAt" label="Expires" type="datetime-local" hint="Empty: never." />
       </ApiForm>

@@ -5,16 +5,16 @@ import { parley } from "../api/client.ts";
 import { useCursorList } from "../api/cursor-list.ts";
 import { useIdentityProvider } from "../api/identity-provider.ts";
 import { queryClient } from "../api/queries.ts";
-import { consoleRoles } from "../api/role.ts";
 import { type ConsoleRole, useConsoleSession } from "../api/session.ts";
 import { Button } from "../parts/button.tsx";
 import { copyText } from "../parts/copy-text.ts";
 import type { Column } from "../parts/data-table.tsx";
 import { ConfirmButton, Dialog } from "../parts/dialog.tsx";
-import { SelectField, TextField } from "../parts/fields.tsx";
+import { TextField } from "../parts/fields.tsx";
 import { ApiForm, useApiForm } from "../parts/form.tsx";
 import { ListView } from "../parts/list-view.tsx";
 import { PageFrame } from "../parts/page.tsx";
+import { RoleField } from "../parts/role-field.tsx";
 import { toast } from "../parts/toasts.tsx";
 import { When } from "../parts/when.tsx";
 
@@ -108,13 +108,7 @@ function Invite({ onDone }: { onDone(): void }) {
   return (
     <ApiForm form={form} action="Invite" disabled={form.values.email.trim() === ""}>
       <TextField form={form} name="email" label="E-mail address" hint="The one that the identity provider knows." />
-      <SelectField
-        form={form}
-        name="role"
-        label="Role"
-        options={consoleRoles}
-        hint="Each may do what those before it may."
-      />
+      <RoleField form={form} />
     </ApiForm>
   );
 }
@@ -157,13 +151,7 @@ function ChangeRole({ member }: { readonly member: Member }) {
       <Button onClick={() => setOpen(true)}>{isInvited ? "Invite again" : "Change role"}</Button>
       <Dialog title={member.email} open={open} onOpenChange={setOpen}>
         <ApiForm form={form} action={isInvited ? "Invite again" : "Change role"}>
-          <SelectField
-            form={form}
-            name="role"
-            label="Role"
-            options={consoleRoles}
-            hint="It counts from the next request on."
-          />
+          <RoleField form={form} hint="It counts from the next request on." />
         </ApiForm>
       </Dialog>
     </>

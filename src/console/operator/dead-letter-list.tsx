@@ -1,4 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
+import type { DeadLetter, DiscardOutcome, QueueState } from "../../console-shapes/operator.ts";
 import { useCursorList } from "../api/cursor-list.ts";
 import { readConsole, sendConsole } from "../api/fetch.ts";
 import { useFilters } from "../api/filters.ts";
@@ -11,13 +12,12 @@ import { ListView } from "../parts/list-view.tsx";
 import { toast, toastError } from "../parts/toasts.tsx";
 import { When } from "../parts/when.tsx";
 import { discardedText, discardMeaning } from "./discard-words.ts";
-import type { DeadJob, DiscardOutcome, QueueState } from "./operator-shapes.ts";
 
 /** How often the first page is read anew, in ms. */
 const refreshMs = 5000;
 const path = "/console/api/operator/dead-letters";
 
-const columns: readonly Column<DeadJob>[] = [
+const columns: readonly Column<DeadLetter>[] = [
   {
     name: "Job",
     cell: ({ id, task, error, payload }) => (
@@ -49,11 +49,11 @@ export function DeadLetterList() {
     queryFn: ({ signal }) => readConsole<QueueState>("/console/api/operator/queue", { signal }),
   });
   const kinds = (queue.data?.jobs ?? []).filter(({ dead }) => dead > 0).map((one) => one.task);
-  const list = useCursorList<DeadJob>({
+  const list = useCursorList<DeadLetter>({
     key: ["operator", "dead-letters", task],
     load: async (cursor, signal) => {
       const query = new URLSearchParams({ limit: "50", ...(task && { task }), ...(cursor && { cursor }) });
-      const page = await readConsole<{ data: DeadJob[]; nextCursor: string | null }>(`${path}?${query}`, { signal });
+      const page = await readConsole<{ data: DeadLetter[]; nextCursor: string | null }>(`${path}?${query}`, { signal });
       return { rows: page.data, nextCursor: page.nextCursor };
     },
     refreshMs,
@@ -79,7 +79,7 @@ export function DeadLetterList() {
   );
 }
 
-function DeadJobActions({ job: { id, task } }: { readonly job: DeadJob }) {
+function DeadJobActions({ job: { id, task } }: { readonly job: DeadLetter }) {
   const readAnew = () => queryClient.invalidateQueries({ queryKey: ["operator"] });
   async function retry(): Promise<void> {
     await sendConsole("POST", `${path}/${id}/retry`);

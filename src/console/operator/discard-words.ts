@@ -1,4 +1,4 @@
-import type { DiscardOutcome } from "./operator-shapes.ts";
+import type { DiscardOutcome } from "../../console-shapes/operator.ts";
 
 /** What discarding a job of this kind means, for the person who is about to. */
 export function discardMeaning(task: string): string {

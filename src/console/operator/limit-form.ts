@@ -1,4 +1,4 @@
-import type { ChangeableLimits, EndedCounts } from "./operator-shapes.ts";
+import type { ChangeableLimits, EndedCounts } from "../../console-shapes/operator.ts";
 
 /** The fields of a tenant's limits, as they are typed; an empty one is no limit. */
 export type LimitForm = { -readonly [Name in keyof ChangeableLimits]: string };

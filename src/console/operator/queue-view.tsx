@@ -1,11 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "wouter";
+import type { JobsOfKind, QueueState, ShownTurnCounts } from "../../console-shapes/operator.ts";
 import { readConsole } from "../api/fetch.ts";
 import { type Column, DataTable } from "../parts/data-table.tsx";
 import { countText, durationText } from "../parts/moment.ts";
 import { Section } from "../parts/page.tsx";
 import { Await, Empty } from "../parts/states.tsx";
-import type { JobsOfKind, QueueState, ShownTurnCounts } from "./operator-shapes.ts";
 
 /** How often the queue is read anew, in ms. */
 const refreshMs = 2000;

@@ -5,7 +5,7 @@ import { type Tab, Tabs } from "../parts/tabs.tsx";
 import { DeadLetterList } from "./dead-letter-list.tsx";
 import { HealthPage } from "./health-page.tsx";
 import { QueueView } from "./queue-view.tsx";
-import { TenantList } from "./tenant-list.tsx";
+import { AddTenant, TenantList } from "./tenant-list.tsx";
 import { TenantStatePage } from "./tenant-state-page.tsx";
 import { WorkerView } from "./worker-view.tsx";
 
@@ -26,16 +26,16 @@ export default function OperatorScreen() {
       </Route>
       <Route path="/operator/workers">{inTabs(<WorkerView />)}</Route>
       <Route path="/operator/dead-letters">{inTabs(<DeadLetterList />)}</Route>
-      <Route path="/operator/tenants">{inTabs(<TenantList />)}</Route>
+      <Route path="/operator/tenants">{inTabs(<TenantList />, <AddTenant />)}</Route>
       <Route path="/operator/queue">{inTabs(<QueueView />)}</Route>
       <Route>{inTabs(<HealthPage />)}</Route>
     </Switch>
   );
 }
 
-function inTabs(content: ReactNode) {
+function inTabs(content: ReactNode, actions?: ReactNode) {
   return (
-    <PageFrame title="Operator">
+    <PageFrame title="Operator" actions={actions}>
       <Tabs label="Parts of the installation" tabs={tabs} />
       {content}
     </PageFrame>

@@ -1,5 +1,6 @@
 import { useState } from "react";
 import { Link } from "wouter";
+import type { TenantState } from "../../console-shapes/operator.ts";
 import { useCursorList } from "../api/cursor-list.ts";
 import { readConsole, sendConsole } from "../api/fetch.ts";
 import { useFilters } from "../api/filters.ts";
@@ -14,7 +15,6 @@ import { ApiForm, useApiForm } from "../parts/form.tsx";
 import { ListView } from "../parts/list-view.tsx";
 import { ShownOnce } from "../parts/shown-once.tsx";
 import { When } from "../parts/when.tsx";
-import type { TenantState } from "./operator-shapes.ts";
 import { loadColumns } from "./queue-view.tsx";
 
 /** How often the first page is read anew, in ms. */
@@ -44,7 +44,6 @@ export function TenantStatus({ tenant }: { readonly tenant: TenantState }) {
 /** The tenants of the installation, the newest first. */
 export function TenantList() {
   const [{ name }, setFilters] = useFilters("name");
-  const [creating, setCreating] = useState(false);
   const list = useCursorList<TenantState>({
     key: ["operator", "tenants", name],
     load: async (cursor, signal) => {
@@ -60,14 +59,8 @@ export function TenantList() {
   return (
     <>
       <FilterBar>
-        <TextFilter label="Name" value={name} onChange={(text) => setFilters({ name: text })} />
-        <Button tone="primary" onClick={() => setCreating(true)}>
-          New tenant
-        </Button>
+        <TextFilter label="Search" value={name} onChange={(text) => setFilters({ name: text })} />
       </FilterBar>
-      <Dialog title="New tenant" open={creating} onOpenChange={setCreating}>
-        <NewTenant onDone={() => setCreating(false)} />
-      </Dialog>
       <ListView
         list={list}
         caption="Tenants, the newest first"
@@ -75,6 +68,21 @@ export function TenantList() {
         rowKey={({ tenantId }) => tenantId}
         empty={name ? "No tenant matches." : "There is no tenant yet."}
       />
+    </>
+  );
+}
+
+/** The button that makes a tenant. */
+export function AddTenant() {
+  const [creating, setCreating] = useState(false);
+  return (
+    <>
+      <Button tone="primary" onClick={() => setCreating(true)}>
+        New tenant
+      </Button>
+      <Dialog title="New tenant" open={creating} onOpenChange={setCreating}>
+        <NewTenant onDone={() => setCreating(false)} />
+      </Dialog>
     </>
   );
 }

@@ -1,19 +1,20 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
+import type { EndedCounts, TenantState } from "../../console-shapes/operator.ts";
 import { readConsole, sendConsole } from "../api/fetch.ts";
 import { queryClient } from "../api/queries.ts";
 import { Button } from "../parts/button.tsx";
 import { CopyableId } from "../parts/copyable-id.tsx";
-import { ConfirmButton } from "../parts/dialog.tsx";
+import { ConfirmButton, Dialog } from "../parts/dialog.tsx";
 import { TextField } from "../parts/fields.tsx";
 import { ApiForm, useApiForm } from "../parts/form.tsx";
 import { countText, durationText } from "../parts/moment.ts";
 import { Facts, PageFrame, Section } from "../parts/page.tsx";
+import { ShownOnce } from "../parts/shown-once.tsx";
 import { Await } from "../parts/states.tsx";
 import { toast, toastError } from "../parts/toasts.tsx";
 import { When } from "../parts/when.tsx";
 import { changedLimits, endedText, formOfLimits, storedText } from "./limit-form.ts";
-import type { EndedCounts, TenantState } from "./operator-shapes.ts";
 import { TenantStatus } from "./tenant-list.tsx";
 
 /** How often a tenant is read anew, in ms. */
@@ -48,9 +49,9 @@ export function TenantStatePage({ tenantId }: { readonly tenantId: string }) {
             <Facts
               facts={{
                 Id: <CopyableId id={known.tenantId} />,
-                Form: known.form.toUpperCase(),
+                Interface: `form ${known.form.toUpperCase()}`,
                 Created: <When at={known.createdAt} />,
-                "Pauses expire after": durationText(known.pauseHours * 3_600_000),
+                "Turns wait for people at most": durationText(known.pauseHours * 3_600_000),
                 "Sessions are kept": known.retentionDays === null ? "for ever" : `${known.retentionDays} days`,
                 Monetization: known.monetization ? "on" : "off",
               }}
@@ -116,7 +117,28 @@ function LimitSettings({ tenant }: { readonly tenant: TenantState }) {
   );
 }
 
+/** Makes a key for a tenant, and shows it: the service never does again. */
+function NewKey({ path, onDone }: { readonly path: string; onDone(): void }) {
+  const [token, setToken] = useState<string | null>(null);
+  const form = useApiForm({ name: "" }, async ({ name }) => {
+    const made = await sendConsole<{ token: string }>("POST", `${path}/keys`, { name: name.trim() });
+    setToken(made.token);
+  });
+  if (token !== null)
+    return (
+      <ShownOnce secret={token} onDone={onDone}>
+        Copy the API key now. It is not shown again.
+      </ShownOnce>
+    );
+  return (
+    <ApiForm form={form} action="Create" disabled={form.values.name.trim() === ""}>
+      <TextField form={form} name="name" label="Name" hint="It may do everything in this tenant." />
+    </ApiForm>
+  );
+}
+
 function TenantActions({ tenant }: { readonly tenant: TenantState }) {
+  const [makingKey, setMakingKey] = useState(false);
   const path = pathOf(tenant.tenantId);
   const name = tenant.name || tenant.tenantId;
   async function suspend(): Promise<void> {
@@ -134,6 +156,10 @@ function TenantActions({ tenant }: { readonly tenant: TenantState }) {
   }
   return (
     <>
+      {tenant.status === "active" && <Button onClick={() => setMakingKey(true)}>New key</Button>}
+      <Dialog title={`New key for ${name}`} open={makingKey} onOpenChange={setMakingKey}>
+        <NewKey path={path} onDone={() => setMakingKey(false)} />
+      </Dialog>
       {tenant.suspended ? (
         <Button onClick={() => void resume().catch(toastError)}>Resume</Button>
       ) : (

@@ -1,18 +1,18 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link } from "wouter";
+import type { ShownTurn, WorkerState } from "../../console-shapes/operator.ts";
 import { readConsole, sendConsole } from "../api/fetch.ts";
 import { queryClient } from "../api/queries.ts";
 import { StatusBadge } from "../parts/badge.tsx";
 import { CopyableId } from "../parts/copyable-id.tsx";
 import { type Column, DataTable } from "../parts/data-table.tsx";
 import { ConfirmButton } from "../parts/dialog.tsx";
-import { countText, durationText } from "../parts/moment.ts";
+import { bytesText, countText, durationText } from "../parts/moment.ts";
 import { Facts } from "../parts/page.tsx";
 import { Await, Empty } from "../parts/states.tsx";
 import { toast } from "../parts/toasts.tsx";
 import { When } from "../parts/when.tsx";
-import type { ShownTurn, WorkerState } from "./operator-shapes.ts";
 
 /** How often the workers are read anew, in ms. */
 const refreshMs = 2000;
@@ -124,6 +124,8 @@ function WorkerItem({ worker, isLast, onDrain }: WorkerItemProps) {
       <Facts
         facts={{
           Host: `${worker.host}${worker.pid === null ? "" : `, process ${worker.pid}`}`,
+          Version: worker.version ?? "not said",
+          Memory: worker.memoryBytes === null ? null : bytesText(worker.memoryBytes),
           "Last beat": `${durationText(worker.beatSecondsAgo * 1000)} ago`,
           Started: <When at={worker.startedAt} />,
           "Most turns":

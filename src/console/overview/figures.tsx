@@ -1,14 +1,16 @@
 import { Link } from "wouter";
+import type { Overview } from "../../console-shapes/overview.ts";
 import { useMay } from "../api/role.ts";
 import { countText, durationText, exactText } from "../parts/moment.ts";
 import { Section } from "../parts/page.tsx";
-import { Plot } from "../parts/plot.tsx";
+import { TurnPlots } from "../parts/turn-plots.tsx";
 import { When } from "../parts/when.tsx";
-import { changeText, type Overview, percentText, type rangeChoices, successShare, type TurnSums } from "./overview.ts";
+import { changeText, percentText, successShare } from "./overview.ts";
+import { type OverviewTime, overviewText } from "./overview-range.ts";
 
 interface OverviewFiguresProps {
   readonly data: Overview;
-  readonly range: (typeof rangeChoices)[number];
+  readonly range: OverviewTime;
 }
 
 const minuteText = (at: string) => new Date(at).toLocaleTimeString(undefined, { timeStyle: "short" });
@@ -17,14 +19,11 @@ const minuteText = (at: string) => new Date(at).toLocaleTimeString(undefined, { 
 export function OverviewFigures({ data, range }: OverviewFiguresProps) {
   const { parts, whole, now, causes } = data;
   const mayTalk = useMay("runner");
-  const at = parts.map((part) => part.at);
-  const of = (name: keyof TurnSums) => parts.map((part) => part[name]);
-  const shared = { at, formatAt: range.name === "hour" ? minuteText : exactText };
   const isQuiet = whole.accepted + now.running + now.queued + now.waiting === 0;
   if (isQuiet)
     return (
       <p className="hint">
-        No turn in the last {range.label}.{" "}
+        {overviewText(range)}: no turns.{" "}
         {mayTalk && (
           <>
             <Link href="/playground">Talk to an agent</Link>.
@@ -35,42 +34,9 @@ export function OverviewFigures({ data, range }: OverviewFiguresProps) {
   return (
     <>
       <Tiles {...{ data, range }} />
-      <div className="plots">
-        <Plot
-          {...shared}
-          caption="Turns"
-          kind="bars"
-          figure={countText(whole.accepted)}
-          series={[{ name: "Accepted", values: of("accepted"), color: "--plot-1" }]}
-        />
-        <Plot
-          {...shared}
-          caption="Time to first text"
-          format={durationText}
-          figure={whole.firstTextMsP50 === null ? "–" : durationText(whole.firstTextMsP50)}
-          series={[
-            { name: "Median", values: of("firstTextMsP50"), color: "--plot-1" },
-            { name: "95th percentile", values: of("firstTextMsP95"), color: "--plot-3" },
-          ]}
-        />
-        <Plot
-          {...shared}
-          caption="Failures"
-          kind="bars"
-          figure={countText(whole.failed)}
-          series={[{ name: "Failed", values: of("failed"), color: "--bad" }]}
-        />
-        <Plot
-          {...shared}
-          caption="Tokens"
-          figure={countText(whole.inputTokens + whole.outputTokens)}
-          series={[
-            { name: "Input", values: of("inputTokens"), color: "--plot-2" },
-            { name: "Output", values: of("outputTokens"), color: "--plot-4" },
-          ]}
-        />
-      </div>
-      {causes.length > 0 && <Causes causes={causes} since={range.since} />}
+      {data.before.accepted > 0 && <p className="hint">Compared with {range.before}.</p>}
+      <TurnPlots parts={parts} whole={whole} formatAt={range.name === "hour" ? minuteText : exactText} />
+      {causes.length > 0 && <Causes causes={causes} since={range.name} />}
     </>
   );
 }
@@ -99,19 +65,19 @@ function Tiles({ data: { now, whole, before }, range }: OverviewFiguresProps) {
         </Link>
       </li>
       <li>
-        <Link href={`/turns?since=${range.since}`} title={`Compared with ${range.before}`}>
-          <strong>{countText(whole.accepted)}</strong> turns
+        <Link href={`/turns?since=${range.name}`}>
+          <strong>{countText(whole.accepted)}</strong> {whole.accepted === 1 ? "turn" : "turns"}
           <span className="faint">{changeText(whole.accepted, before.accepted)}</span>
         </Link>
       </li>
       <li>
-        <Link href={`/turns?status=failed&since=${range.since}`} title={`Compared with ${range.before}`}>
+        <Link href={`/turns?status=failed&since=${range.name}`}>
           <strong>{share === null ? "–" : percentText(share)}</strong> succeeded
           {shareBefore !== null && <span className="faint">before {percentText(shareBefore)}</span>}
         </Link>
       </li>
       <li>
-        <Link href={`/turns?order=longest&since=${range.since}`}>
+        <Link href={`/turns?order=longest&since=${range.name}`}>
           <strong>{whole.firstTextMsP95 === null ? "–" : durationText(whole.firstTextMsP95)}</strong> to first text,
           95th percentile
         </Link>

@@ -1,27 +1,26 @@
 import { useQuery } from "@tanstack/react-query";
+import type { Overview } from "../../console-shapes/overview.ts";
 import { readConsole } from "../api/fetch.ts";
 import { useFilters } from "../api/filters.ts";
 import { errorText } from "../api/queries.ts";
-import { Button } from "../parts/button.tsx";
 import { PageFrame, Section } from "../parts/page.tsx";
+import { RangeFilter } from "../parts/range-filter.tsx";
 import { Await } from "../parts/states.tsx";
 import { When } from "../parts/when.tsx";
+import { FailingProviders } from "./failing-providers.tsx";
 import { OverviewFigures } from "./figures.tsx";
 import { FirstSteps } from "./first-steps.tsx";
-import { type Overview, rangeChoices } from "./overview.ts";
+import { overviewPeriods, overviewRange, usualPeriod } from "./overview-range.ts";
 import { WaitingCalls } from "./waiting-calls.tsx";
 
-/** How often the range is read anew, in ms. */
-const refreshMs = { hour: 5_000, day: 30_000, week: 60_000 };
-
-/** The last hour, day or week, live, and what waits for a person. */
+/** What turns came to in a time, live, and what waits for a person. */
 export default function OverviewScreen() {
-  const [filters, setFilters] = useFilters("range");
-  const range = rangeChoices.find(({ name }) => name === filters.range) ?? rangeChoices[0];
+  const [filters, setFilters] = useFilters("since");
+  const range = overviewRange(filters.since, new Date());
   const overview = useQuery({
-    queryKey: ["overview", range.name],
-    queryFn: ({ signal }) => readConsole<Overview>(`/console/api/overview?range=${range.name}`, { signal }),
-    refetchInterval: refreshMs[range.name],
+    queryKey: ["overview", range.query],
+    queryFn: ({ signal }) => readConsole<Overview>(`/console/api/overview?${range.query}`, { signal }),
+    refetchInterval: range.refreshMs,
     placeholderData: (before) => before,
     // Two fast tries: a page that shows old numbers has to say so soon.
     retry: 1,
@@ -31,15 +30,15 @@ export default function OverviewScreen() {
     <PageFrame
       title="Overview"
       actionsNeed="reader"
-      actions={rangeChoices.map(({ name, label }) => (
-        <Button
-          key={name}
-          aria-pressed={name === range.name}
-          onClick={() => setFilters({ range: name === "hour" ? "" : name })}
-        >
-          {label}
-        </Button>
-      ))}
+      actions={
+        <RangeFilter
+          value={filters.since}
+          usual={usualPeriod}
+          names={overviewPeriods}
+          now={new Date()}
+          onChange={(since) => setFilters({ since })}
+        />
+      }
     >
       {isOld && (
         <p className="notice" role="alert">
@@ -47,6 +46,7 @@ export default function OverviewScreen() {
         </p>
       )}
       <FirstSteps />
+      <FailingProviders />
       <Await query={overview}>{(data) => <OverviewFigures data={data} range={range} />}</Await>
       <Section title="Waiting for a person">
         <WaitingCalls />

@@ -1,5 +1,6 @@
 import { Link } from "wouter";
-import { type OpenCallRow, useOpenCalls } from "../api/open-calls.ts";
+import type { WaitingCall } from "../../console-shapes/words.ts";
+import { useOpenCalls } from "../api/open-calls.ts";
 import { useQuestions } from "../api/questions.ts";
 import { Badge } from "../parts/badge.tsx";
 import type { Column } from "../parts/data-table.tsx";
@@ -7,7 +8,7 @@ import { ListView } from "../parts/list-view.tsx";
 import { TitleLine } from "../parts/title-line.tsx";
 import { When } from "../parts/when.tsx";
 
-const columnsOf = (questionOf: (turnId: string) => string | null | undefined): readonly Column<OpenCallRow>[] => [
+const columnsOf = (questionOf: (turnId: string) => string | null | undefined): readonly Column<WaitingCall>[] => [
   {
     name: "Asked",
     cell: ({ agentId, sessionId, turnId }) => (

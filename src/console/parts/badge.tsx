@@ -8,5 +8,10 @@ export function Badge({ tone = "neutral", children }: { readonly tone?: BadgeTon
 
 /** The status of a resource, as the API spells it, or in other words. */
 export function StatusBadge({ status, text }: { readonly status: string; readonly text?: string }) {
-  return <Badge tone={toneOf(status)}>{text ?? status.replaceAll("_", " ")}</Badge>;
+  return (
+    <Badge tone={toneOf(status)}>
+      <i className="dot" aria-hidden="true" />
+      {text ?? status.replaceAll("_", " ")}
+    </Badge>
+  );
 }

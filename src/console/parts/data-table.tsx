@@ -1,4 +1,4 @@
-import type { ReactNode } from "react";
+import { type ReactNode, useEffect, useRef, useState } from "react";
 
 /** One column: its heading and what it shows of a row. */
 export interface Column<Row> {
@@ -19,12 +19,18 @@ interface DataTableProps<Row> {
   rowKey(row: Row): string;
 }
 
-/** A table, whose first column has the room that the others leave; on a narrow screen each row is a card. */
+/** A table, whose first column has the room that the others leave; on a narrow screen each row is a card. Where it is wider than its room, keys scroll it too. */
 export function DataTable<Row>({ caption, columns, rows, rowKey }: DataTableProps<Row>) {
   const classOf = ({ numeric, wideOnly }: Column<Row>) =>
     [numeric && "numeric", wideOnly && "wide-only"].filter(Boolean).join(" ") || undefined;
+  const frame = useRef<HTMLDivElement>(null);
+  const isWider = useIsWider(frame);
   return (
-    <div className="data-table-frame">
+    <div
+      className="data-table-frame"
+      ref={frame}
+      {...(isWider && { tabIndex: 0, role: "region", "aria-label": caption })}
+    >
       <table className="data-table">
         <caption className="unseen">{caption}</caption>
         <thead>
@@ -50,4 +56,17 @@ export function DataTable<Row>({ caption, columns, rows, rowKey }: DataTableProp
       </table>
     </div>
   );
+}
+
+/** Returns whether what an element holds is wider than the element. */
+function useIsWider(of: { readonly current: HTMLElement | null }): boolean {
+  const [isWider, setIsWider] = useState(false);
+  useEffect(() => {
+    const element = of.current;
+    if (element === null) return;
+    const observer = new ResizeObserver(() => setIsWider(element.scrollWidth > element.clientWidth));
+    for (const seen of [element, ...element.children]) observer.observe(seen);
+    return () => observer.disconnect();
+  }, [of]);
+  return isWider;
 }

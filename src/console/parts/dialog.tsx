@@ -1,6 +1,6 @@
 import { AlertDialog } from "@base-ui/react/alert-dialog";
 import { Dialog as BaseDialog } from "@base-ui/react/dialog";
-import { type ReactNode, useState } from "react";
+import { type ReactNode, useRef, useState } from "react";
 import { errorText } from "../api/queries.ts";
 import { useMay } from "../api/role.ts";
 import type { ConsoleRole } from "../api/session.ts";
@@ -15,11 +15,21 @@ interface DialogProps {
 
 /** Something to read or fill in, over the page. Escape closes it, and the focus goes back. */
 export function Dialog({ title, open, onOpenChange, children }: DialogProps) {
+  const wasOpen = useRef(false);
+  const before = useRef<Element | null>(null);
+  if (open && !wasOpen.current) before.current = document.activeElement;
+  wasOpen.current = open;
+  // By itself the focus would go on from what Tab passes over, such as the page, to the first field in it, which takes the keys of the page.
+  const focusAgain = () => {
+    if (!(before.current instanceof HTMLElement && before.current.isConnected)) return true;
+    before.current.focus({ preventScroll: true });
+    return false;
+  };
   return (
     <BaseDialog.Root open={open} onOpenChange={(next) => onOpenChange(next)}>
       <BaseDialog.Portal>
         <BaseDialog.Backdrop className="backdrop" />
-        <BaseDialog.Popup className="dialog">
+        <BaseDialog.Popup className="dialog" finalFocus={focusAgain}>
           <header>
             <BaseDialog.Title>{title}</BaseDialog.Title>
             <BaseDialog.Close render={<IconButton label="Close" icon="close" />} />

@@ -1,9 +1,15 @@
 import uPlot from "uplot";
 
+/** Lines or bars, and whether the axis counts in whole numbers. */
+interface PlotKind {
+  readonly kind: "lines" | "bars";
+  readonly isWhole: boolean;
+}
+
 /** Draws into an element, in the colors of the page's tokens. */
 export function drawPlot(
   element: HTMLElement,
-  kind: "lines" | "bars",
+  { kind, isWhole }: PlotKind,
   height: number,
   series: readonly (readonly [name: string, color: string])[],
   data: uPlot.AlignedData,
@@ -23,7 +29,10 @@ export function drawPlot(
     legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false } },
     padding: [8, 26, 0, 0],
-    scales: { y: { range: (_, __, max) => [0, Math.max(max * 1.1, 1)] } },
+    scales: {
+      ...(kind === "bars" && { x: { range: aroundBars } }),
+      y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] },
+    },
     axes: [
       {
         ...axis,
@@ -35,7 +44,7 @@ export function drawPlot(
         ...axis,
         size: 52,
         space: 30,
-        ...(kind === "bars" && { incrs: wholeSteps }),
+        ...(isWhole && { incrs: wholeSteps }),
         values: (_, marks) => marks.map((mark) => format(mark)),
       },
     ],
@@ -52,6 +61,13 @@ export function drawPlot(
   };
   return new uPlot(options, data, element);
 }
+
+/** Half a bar of room at both ends, so that the first and the last one are whole. */
+const aroundBars: uPlot.Range.Function = (plot, first, last) => {
+  const parts = (plot.data[0]?.length ?? 0) - 1;
+  const half = parts < 1 ? 1 : (last - first) / parts / 2;
+  return [first - half, last + half];
+};
 
 /** A value without a neighbour would be no line: it is a point. */
 const alone: uPlot.Series.Points.Filter = (plot, series) => {

@@ -1,5 +1,5 @@
 import { type ReactNode, useEffect, useId, useRef, useState } from "react";
-import { SavedFilters } from "./saved-filters.tsx";
+import { KeepFilters, SavedFilters } from "./saved-filters.tsx";
 import { useShortcuts } from "./shortcuts.ts";
 
 /** The filters above a list; with `keeps`, a person may keep some of them in the browser. */
@@ -9,7 +9,10 @@ export function FilterBar({ children, keeps = false }: { readonly children: Reac
   useShortcuts([{ keys: "/", does: "Go to the filters", act: focus }]);
   return (
     <search className="filter-bar" ref={place}>
-      <form onSubmit={(event) => event.preventDefault()}>{children}</form>
+      <form onSubmit={(event) => event.preventDefault()}>
+        {children}
+        {keeps && <KeepFilters />}
+      </form>
       {keeps && <SavedFilters />}
     </search>
   );
@@ -48,9 +51,16 @@ export function SelectFilter(props: SelectFilterProps) {
   );
 }
 
+type TextFilterProps = FilterProps & {
+  readonly type?: string;
+  readonly suggestions?: readonly string[];
+  /** Whether sentences are typed here. */
+  readonly isLong?: boolean;
+};
+
 /** A filter that is typed; it is applied 400 ms after the last key, and at once with Enter. */
-export function TextFilter(props: FilterProps & { type?: string; suggestions?: readonly string[] }) {
-  const { label, value = "", onChange, type = "search", suggestions } = props;
+export function TextFilter(props: TextFilterProps) {
+  const { label, value = "", onChange, type = "search", suggestions, isLong = false } = props;
   const id = useId();
   const [text, setText] = useState(value);
   useEffect(() => setText(value), [value]);
@@ -60,7 +70,7 @@ export function TextFilter(props: FilterProps & { type?: string; suggestions?: r
     return () => clearTimeout(timer);
   }, [text, value, onChange]);
   return (
-    <div className="field">
+    <div className={isLong ? "field long" : "field"}>
       <label htmlFor={id}>{label}</label>
       <input
         id={id}

@@ -26,6 +26,8 @@ export interface FormState<Values extends object> {
 export function useApiForm<Values extends object>(
   initial: Values,
   send: (values: Values) => Promise<unknown>,
+  /** The fields that faults stand at, as `prices.0.model`; the values where it is left out. */
+  fieldsOf: (values: Values) => readonly string[] = Object.keys,
 ): FormState<Values> {
   const [base, setBase] = useState(initial);
   const [values, setValues] = useState(initial);
@@ -42,7 +44,7 @@ export function useApiForm<Values extends object>(
     } catch (error) {
       const { ofFields, others } = fieldFaults(
         error instanceof ParleyError ? (error.details?.issues ?? []) : [],
-        Object.keys(values),
+        fieldsOf(values),
       );
       setFaults(ofFields);
       const isTold = Object.keys(ofFields).length > 0 && others.length === 0;
@@ -80,7 +82,7 @@ interface ApiFormProps<Values extends object> {
   readonly children: ReactNode;
 }
 
-/** The fields of a form, what is wrong with them, and the button that sends them, for who may. */
+/** The fields of a form, what is wrong with them, and the button that sends them; who may not send them reads them. */
 export function ApiForm<Values extends object>(props: ApiFormProps<Values>) {
   const { form, action, beside, disabled = false, needs = "editor", children } = props;
   const mayAct = useMay(needs);
@@ -90,7 +92,16 @@ export function ApiForm<Values extends object>(props: ApiFormProps<Values>) {
   }
   return (
     <form className="form" onSubmit={onSubmit} noValidate>
-      {children}
+      {mayAct ? (
+        children
+      ) : (
+        <>
+          <p className="hint">Only to read: changing it needs the role {needs}.</p>
+          <fieldset className="read-only" disabled>
+            {children}
+          </fieldset>
+        </>
+      )}
       {form.summary !== null && <p role="alert">{form.summary}</p>}
       {mayAct && (
         <footer>

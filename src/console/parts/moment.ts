@@ -7,25 +7,37 @@ const minute = 60 * second;
 const hour = 60 * minute;
 const day = 24 * hour;
 
+/** From the largest. */
+const units = [
+  [day, "d"],
+  [hour, "h"],
+  [minute, "min"],
+  [second, "s"],
+] as const;
+
 /** How long ago, in the largest unit that fits: `12 s ago`, `3 min ago`; older than a week, the date. */
 export function sinceText(at: string, now: number): string {
   const passed = now - Date.parse(at);
   if (Number.isNaN(passed)) return at;
-  if (passed < 0 && passed > -clockMs) return "now";
+  if (passed < second / 2 && passed > -clockMs) return "now";
   const far = Math.abs(passed);
   if (far >= 7 * day) return new Date(at).toLocaleDateString(undefined, { dateStyle: "medium" });
-  const text = far < minute ? `${Math.round(far / second)} s` : durationText(far);
+  const [size, name] = units.find(([unit]) => far >= unit) ?? [second, "s"];
+  const text = `${size === second ? Math.round(far / second) : Math.floor(far / size)} ${name}`;
   return passed < 0 ? `in ${text}` : `${text} ago`;
 }
 
-/** A duration in the largest unit that fits, shorter ones left out. */
+/** A duration in the largest unit that fits, and from a minute on in the next one too: `1 min 35 s`. */
 export function durationText(milliseconds: number): string {
+  if (milliseconds < 10) return `${Number(milliseconds.toFixed(1))} ms`;
   if (milliseconds < second) return `${Math.round(milliseconds)} ms`;
   if (milliseconds < 10 * second) return `${(milliseconds / second).toFixed(1)} s`;
-  if (milliseconds < minute) return `${Math.round(milliseconds / second)} s`;
-  if (milliseconds < hour) return `${Math.floor(milliseconds / minute)} min`;
-  if (milliseconds < day) return `${Math.floor(milliseconds / hour)} h`;
-  return `${Math.floor(milliseconds / day)} d`;
+  const at = units.findIndex(([size]) => milliseconds >= size);
+  const [size, name] = units[at] ?? [second, "s"];
+  if (size === second) return `${Math.floor(milliseconds / second)} s`;
+  const [nextSize, nextName] = units[at + 1] ?? [second, "s"];
+  const rest = Math.floor((milliseconds % size) / nextSize);
+  return `${Math.floor(milliseconds / size)} ${name}${rest === 0 ? "" : ` ${rest} ${nextName}`}`;
 }
 
 /** The exact moment, in the reader's zone, with the zone's name. */

@@ -16,6 +16,8 @@ interface PlotProps {
   readonly at: readonly string[];
   readonly series: readonly PlotSeries[];
   readonly kind?: "lines" | "bars";
+  /** Whether the axis counts in whole numbers; where this is left out that of bars does. */
+  readonly isWhole?: boolean;
   /** How a value is written; whole numbers by default. */
   format?(value: number): string;
   /** How a moment is written in the table; date and time by default. */
@@ -23,28 +25,32 @@ interface PlotProps {
   /** A number that sums it up, beside the caption. */
   readonly figure?: ReactNode;
   readonly heightPx?: number;
+  /** Stands in place of the drawing where no value is known. */
+  readonly empty?: string | false;
 }
 
 const plain = (value: number) => value.toLocaleString();
 
 /** A plot over time: a figure with its caption, the names of its lines, and the same as a table. */
 export function Plot(props: PlotProps) {
-  const { caption, at, series, format = plain, formatAt = exactText, figure } = props;
+  const { caption, at, series, format = plain, formatAt = exactText, figure, empty = false } = props;
   return (
     <figure className="plot">
       <figcaption>
         <span>{caption}</span>
         {figure !== undefined && <strong>{figure}</strong>}
       </figcaption>
-      <Canvas {...props} />
-      <ul className="legend" aria-hidden="true">
-        {series.map(({ name, color }) => (
-          <li key={name}>
-            <i style={{ background: `var(${color})` }} />
-            {name}
-          </li>
-        ))}
-      </ul>
+      {empty === false ? <Canvas {...props} /> : <p className="canvas-empty">{empty}</p>}
+      {series.length > 1 && (
+        <ul className="legend" aria-hidden="true">
+          {series.map(({ name, color }) => (
+            <li key={name}>
+              <i style={{ background: `var(${color})` }} />
+              {name}
+            </li>
+          ))}
+        </ul>
+      )}
       <details>
         <summary>Table of {caption.toLowerCase()}</summary>
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard. */}
@@ -80,7 +86,15 @@ export function Plot(props: PlotProps) {
 }
 
 /** The drawing, which is loaded when the first plot is shown, and follows the room and the colors there are. */
-function Canvas({ at, series, kind = "lines", format = plain, heightPx = 140, caption }: PlotProps) {
+function Canvas({
+  at,
+  series,
+  kind = "lines",
+  isWhole = kind === "bars",
+  format = plain,
+  heightPx = 140,
+  caption,
+}: PlotProps) {
   const place = useRef<HTMLDivElement>(null);
   const drawn = useRef<uPlot | null>(null);
   const data: uPlot.AlignedData = [
@@ -89,7 +103,7 @@ function Canvas({ at, series, kind = "lines", format = plain, heightPx = 140, ca
   ];
   const latest = useRef({ data, format });
   latest.current = { data, format };
-  const shape = JSON.stringify([kind, heightPx, series.map(({ name, color }) => [name, color])]);
+  const shape = JSON.stringify([{ kind, isWhole }, heightPx, series.map(({ name, color }) => [name, color])]);
   useEffect(() => {
     const element = place.current;
     if (element === null) return;

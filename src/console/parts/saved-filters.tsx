@@ -1,8 +1,8 @@
-import { useState } from "react";
 import { Link, useLocation, useSearch } from "wouter";
 import { useAgentName } from "../api/agents.ts";
-import { useConsoleSession } from "../api/session.ts";
 import { Button, IconButton } from "./button.tsx";
+import { useKeptTexts } from "./kept-texts.ts";
+import { periodText } from "./periods.ts";
 
 /** Filters of one screen that this browser keeps. */
 const keptMax = 12;
@@ -12,16 +12,8 @@ export function SavedFilters() {
   const [path] = useLocation();
   const search = useSearch();
   const nameOf = useAgentName();
-  const principal = useConsoleSession().data?.principal;
-  const place = `parley.filters.${principal?.kind === "tenant" ? principal.tenantId : ""}.${path}`;
-  const [, render] = useState(0);
-  const kept = readKept(place);
-  const isKept = kept.includes(search);
-  function keep(next: readonly string[]): void {
-    localStorage.setItem(place, JSON.stringify(next));
-    render((count) => count + 1);
-  }
-  if (kept.length === 0 && search === "") return null;
+  const [kept, keep] = useKeptTexts("filters", path);
+  if (kept.length === 0) return null;
   return (
     <div className="saved-filters">
       {kept.map((one) => (
@@ -36,27 +28,29 @@ export function SavedFilters() {
           />
         </span>
       ))}
-      {search !== "" && !isKept && kept.length < keptMax && (
-        <Button tone="quiet" icon="plus" onClick={() => keep([...kept, search])}>
-          Keep these filters
-        </Button>
-      )}
     </div>
   );
 }
 
-function readKept(place: string): readonly string[] {
-  try {
-    const kept: unknown = JSON.parse(localStorage.getItem(place) ?? "[]");
-    return Array.isArray(kept) ? kept.filter((one) => typeof one === "string") : [];
-  } catch {
-    return [];
-  }
+/** Keeps the present filters; it stands beside them, so that nothing moves when the first one is set. */
+export function KeepFilters() {
+  const [path] = useLocation();
+  const search = useSearch();
+  const [kept, keep] = useKeptTexts("filters", path);
+  if (search === "" || kept.includes(search) || kept.length >= keptMax) return null;
+  return (
+    <Button tone="quiet" icon="plus" onClick={() => keep([...kept, search])}>
+      Keep these filters
+    </Button>
+  );
 }
 
-/** The values of filters in words, agents by their names. */
+/** The values of filters in words, agents and times by their names. */
 function wordsOf(search: string, nameOf: (agentId: string) => string): string {
-  return [...new URLSearchParams(search)]
-    .map(([name, value]) => (name === "agentId" ? nameOf(value) : value))
-    .join(", ");
+  const wordOf = (name: string, value: string) => {
+    if (name === "agentId") return nameOf(value);
+    if (name === "since") return periodText(value) ?? value;
+    return name === "order" ? `${value} first` : value;
+  };
+  return [...new URLSearchParams(search)].map(([name, value]) => wordOf(name, value)).join(", ");
 }

@@ -25,6 +25,7 @@ const tones: { readonly [status: string]: BadgeTone } = {
   reauthorization_required: "warn",
   suspended: "bad",
   working: "good",
+  serving: "good",
   draining: "warn",
   silent: "bad",
   deleting: "warn",

@@ -35,7 +35,11 @@ export function Waterfall({ caption, spans, chosen, onChoose }: WaterfallProps) 
         const { offset, width, milliseconds } = placeOf(from, until, begin, length, now);
         const exact = `${exactText(from)} – ${until === null ? "now" : exactText(until)}`;
         return (
-          <li key={id} className={id === chosen ? "chosen" : undefined}>
+          <li
+            key={id}
+            className={id === chosen ? "chosen" : undefined}
+            data-choosable={onChoose !== undefined || undefined}
+          >
             <span className="waterfall-label" style={{ paddingInlineStart: `${depth}rem` }}>
               {onChoose === undefined ? (
                 label

@@ -20,8 +20,14 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
+interface WhenProps {
+  readonly at: string | null | undefined;
+  /** Whether the exact time stands below, as on the page of one thing. */
+  readonly isExact?: boolean;
+}
+
 /** A moment: how long ago, and the exact time of the reader's zone where the pointer rests. Nothing for null. */
-export function When({ at }: { readonly at: string | null | undefined }) {
+export function When({ at, isExact = false }: WhenProps) {
   const current = useSyncExternalStore(subscribe, () => now);
   const [mounted, setMounted] = useState(now);
   useEffect(() => setMounted(Date.now()), []);
@@ -29,6 +35,7 @@ export function When({ at }: { readonly at: string | null | undefined }) {
   return (
     <time dateTime={at} title={exactText(at)}>
       {sinceText(at, Math.max(current, mounted))}
+      {isExact && <span className="block faint">{exactText(at)}</span>}
     </time>
   );
 }

@@ -8,6 +8,8 @@ export interface PlaygroundAddress {
   readonly isComparing: boolean;
   /** Whom sessions that are begun belong to; empty: the tenant itself. */
   readonly userId: string;
+  /** Metadata of sessions that are begun, as JSON; empty: none. */
+  readonly metadata: string;
   readonly columns: readonly [TalkWith | null, TalkWith | null];
 }
 
@@ -19,7 +21,9 @@ const names = [
 
 /** A change of the address; null takes a parameter away. */
 export type AddressChange = {
-  readonly [Name in "agent" | "compare" | "version" | "session" | "version2" | "session2" | "user"]?: string | null;
+  readonly [Name in "agent" | "compare" | "version" | "session" | "version2" | "session2" | "user" | "metadata"]?:
+    | string
+    | null;
 };
 
 /** Reads the address. */
@@ -32,7 +36,8 @@ export function readAddress(search: string): PlaygroundAddress {
     const version = Number(values.get(names[at].version) ?? Number.NaN);
     return { agentId, version: Number.isInteger(version) ? version : null, sessionId: values.get(names[at].session) };
   };
-  return { agentId, isComparing, userId: values.get("user") ?? "", columns: [column(0), column(1)] };
+  const [userId, metadata] = [values.get("user") ?? "", values.get("metadata") ?? ""];
+  return { agentId, isComparing, userId, metadata, columns: [column(0), column(1)] };
 }
 
 /** The address, and a function that changes parts of it: in place, or as a new entry of the browser's history. */

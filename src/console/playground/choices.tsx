@@ -3,6 +3,7 @@ import type { Agent } from "parley/client";
 import { useId } from "react";
 import { parley } from "../api/client.ts";
 import { errorText } from "../api/queries.ts";
+import { versionText } from "../api/versions.ts";
 import { Picker } from "../parts/picker.tsx";
 
 interface AgentChoiceProps {
@@ -61,7 +62,7 @@ export function VersionChoice({ agentId, version, onChange }: VersionChoiceProps
       <label htmlFor={id}>Version</label>
       <select id={id} value={version ?? ""} onChange={(event) => onChange(event.target.value || null)}>
         <option value="">Latest{known[0] && ` (${known[0].version})`}</option>
-        {!isListed && <option value={version}>{version}</option>}
+        {!isListed && <option value={version}>{versionText(version)}</option>}
         {known.map((each) => (
           <option key={each.version} value={each.version}>
             {each.version} · {each.model ?? "no model"}

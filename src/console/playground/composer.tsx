@@ -18,7 +18,8 @@ interface ComposerProps {
   readonly fresh: number;
   /** Why nothing can be sent now; null when it can. */
   readonly hindrance: string | null;
-  onSend(text: string, files: FileUIPart[]): void;
+  /** Whether it is sent; what is not stays in the field. */
+  onSend(text: string, files: FileUIPart[]): boolean | Promise<boolean>;
   /** Further buttons. */
   readonly children: ReactNode;
 }
@@ -27,6 +28,7 @@ interface ComposerProps {
 export function Composer({ fresh, hindrance, onSend, children }: ComposerProps) {
   const [text, setText] = useState("");
   const [pictures, setPictures] = useState<FileUIPart[]>([]);
+  const [isSending, setIsSending] = useState(false);
   const chooser = useRef<HTMLInputElement>(null);
   const field = useRef<HTMLTextAreaElement>(null);
   useEffect(() => {
@@ -36,8 +38,15 @@ export function Composer({ fresh, hindrance, onSend, children }: ComposerProps) 
   const isEmpty = text.trim() === "" && pictures.length === 0;
   function send(event?: FormEvent): void {
     event?.preventDefault();
-    if (hindrance !== null || isEmpty) return;
-    onSend(text, pictures);
+    if (hindrance !== null || isEmpty || isSending) return;
+    const sent = onSend(text, pictures);
+    if (sent === true) clear();
+    else if (sent !== false) {
+      setIsSending(true);
+      void sent.then((isSent) => isSent && clear()).finally(() => setIsSending(false));
+    }
+  }
+  function clear(): void {
     setText("");
     setPictures([]);
   }
@@ -87,7 +96,7 @@ export function Composer({ fresh, hindrance, onSend, children }: ComposerProps) 
         <span className="hint keys-hint">Enter sends, Shift+Enter breaks the line</span>
         <div className="actions">
           {children}
-          <Button type="submit" tone="primary" icon="send" disabled={hindrance !== null || isEmpty}>
+          <Button type="submit" tone="primary" icon="send" disabled={hindrance !== null || isEmpty || isSending}>
             Send
           </Button>
         </div>

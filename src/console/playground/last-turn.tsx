@@ -1,7 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "wouter";
 import { parley } from "../api/client.ts";
-import { FailureBoxOf } from "../conversation/failure-box.tsx";
 import { StatusBadge } from "../parts/badge.tsx";
 import { countText, durationText } from "../parts/moment.ts";
 import { costText } from "../parts/money.ts";
@@ -10,12 +9,10 @@ interface LastTurnProps {
   readonly sessionId: string;
   /** How many messages there are: of another number the turn is read anew. */
   readonly count: number;
-  /** Called when a failed turn runs again; null where the failure is shown already. */
-  readonly onRunAgain: (() => void) | null;
 }
 
 /** What the last turn of a session took, and the way to its page. */
-export function LastTurn({ sessionId, count, onRunAgain }: LastTurnProps) {
+export function LastTurn({ sessionId, count }: LastTurnProps) {
   const { data } = useQuery({
     queryKey: ["last-turn", sessionId, count],
     queryFn: ({ signal }) => parley.turns.list({ sessionId, limit: 1 }, { signal }),
@@ -26,7 +23,6 @@ export function LastTurn({ sessionId, count, onRunAgain }: LastTurnProps) {
   const turn = data?.data[0];
   if (turn === undefined || turn.finishedAt === null) return null;
   const firstText = turn.firstTextAt && Date.parse(turn.firstTextAt) - Date.parse(turn.acceptedAt);
-  if (turn.status === "failed" && onRunAgain !== null) return <FailureBoxOf turnId={turn.id} onRunAgain={onRunAgain} />;
   return (
     <p className="last-turn">
       <StatusBadge status={turn.status} />

@@ -20,12 +20,13 @@ export function PastTalks({ agentId, sessionId, onChoose }: PastTalksProps) {
     refetchInterval: 15_000,
     placeholderData: (before) => before,
   });
-  if (!data || data.data.length === 0) return null;
+  // It stands there without any too: the conversation keeps its place when the first one begins.
   return (
     <section className="past-talks" aria-label="Past conversations">
       <h2>Past conversations</h2>
+      {data?.data.length === 0 && <p className="hint">None yet.</p>}
       <ul>
-        {data.data.map(({ id, firstMessagePreview, lastMessagePreview, updatedAt }) => (
+        {data?.data.map(({ id, firstMessagePreview, lastMessagePreview, updatedAt }) => (
           <li key={id}>
             <button type="button" aria-pressed={id === sessionId} onClick={() => onChoose(id)}>
               <bdi className="clipped">{inOneLine(firstMessagePreview || lastMessagePreview) || id}</bdi>

@@ -1,18 +1,22 @@
 import { useChat } from "@ai-sdk/react";
 import { useQuery } from "@tanstack/react-query";
 import type { UIMessage as StoredMessage } from "parley/client";
-import { useCallback, useEffect } from "react";
+import { Fragment, useCallback, useEffect } from "react";
 import { Link } from "wouter";
 import { parley } from "../api/client.ts";
+import { AdviceLine } from "../conversation/advice-line.tsx";
 import { MessageView } from "../conversation/message-view.tsx";
 import type { CallPart } from "../conversation/parts-of.ts";
+import { Unanswered } from "../conversation/unanswered.tsx";
+import { useUnanswered } from "../conversation/use-unanswered.ts";
 import { Button } from "../parts/button.tsx";
 import { LoadFailure, Loading } from "../parts/states.tsx";
 import { toastError } from "../parts/toasts.tsx";
 import { AnswerHere, DecideHere } from "./call-actions.tsx";
 import { LastTurn } from "./last-turn.tsx";
 import { phaseOf, type TalkPhase } from "./phase.ts";
-import { type Talk, talkErrorText } from "./talk.ts";
+import { placeUnanswered } from "./placed.ts";
+import { type Talk, talkFailure } from "./talk.ts";
 
 interface TalkViewProps {
   readonly talk: Talk;
@@ -31,6 +35,24 @@ export function TalkView({ talk, onPhase, onFork, renew }: TalkViewProps) {
   useEffect(() => onPhase(phase), [phase, onPhase]);
   useOthersDecision(talk, phase === "waiting");
   const place = useFollowedEnd();
+  const { turns, isRead } = useUnanswered({
+    sessionId: talk.sessionId,
+    fromMessageId: loaded.data?.hasEarlier ? messages[0]?.id : undefined,
+    state: `${phase} ${messages.length}`,
+  });
+  const failures = placeUnanswered(turns, messages as StoredMessage[], error !== undefined);
+  const failuresAt = (id: string | null) =>
+    failures
+      .filter(({ afterId }) => afterId === id)
+      .map(({ turn, isAskedShown }) => (
+        <div key={turn.turnId} role={error === undefined ? undefined : "alert"}>
+          <Unanswered turn={turn} isAskedShown={isAskedShown} onRunAgain={renew} />
+        </div>
+      ));
+  const lastAsked = messages.findLast(({ role }) => role === "user")?.id;
+  // A turn that failed says so at its place; what is left is a request that was refused.
+  const isTold = !isRead || failures.some(({ turn }) => turn.message?.id === lastAsked && turn.status === "failed");
+  const refused = error === undefined || isTold ? null : talkFailure(error);
   async function fork(throughMessageId: string): Promise<void> {
     const made = await parley.sessions.fork(talk.agentId, talk.sessionId as string, { throughMessageId });
     onFork(made.id);
@@ -50,38 +72,50 @@ export function TalkView({ talk, onPhase, onFork, renew }: TalkViewProps) {
         </p>
       )}
       {messages.length === 0 && loaded.data && <p className="conversation-empty">Say something to the agent.</p>}
+      {failuresAt(null)}
       {messages.map((message, at) => (
-        <MessageView
-          key={message.id}
-          message={message as StoredMessage}
-          isStreaming={at === messages.length - 1 && status === "streaming"}
-          {...(at === messages.length - 1 && { callAction })}
-          actions={
-            phase === "over" && (
-              <Button
-                tone="quiet"
-                icon="fork"
-                aria-label="Fork from here"
-                onClick={() => void fork(message.id).catch(toastError)}
-              >
-                Fork
-              </Button>
-            )
-          }
-        />
+        <Fragment key={message.id}>
+          {!isNothing(message) && (
+            <MessageView
+              message={message as StoredMessage}
+              isStreaming={at === messages.length - 1 && status === "streaming"}
+              {...(at === messages.length - 1 && { callAction })}
+              actions={
+                phase === "over" && (
+                  <Button
+                    tone="quiet"
+                    icon="fork"
+                    aria-label="Fork from here"
+                    onClick={() => void fork(message.id).catch(toastError)}
+                  >
+                    Fork
+                  </Button>
+                )
+              }
+            />
+          )}
+          {failuresAt(message.id)}
+        </Fragment>
       ))}
       {status === "submitted" && <p className="thinking">Waiting for the model…</p>}
-      {error !== undefined && (
+      {refused !== null && (
         <div className="failure" role="alert">
-          <p>{talkErrorText(error)}</p>
+          <p>{refused.text}</p>
+          <AdviceLine failure={{ ...refused, agentId: talk.agentId }} />
           <Button onClick={() => void talk.chat.regenerate()}>Try again</Button>
         </div>
       )}
-      {phase === "over" && talk.sessionId !== null && (
-        <LastTurn sessionId={talk.sessionId} count={messages.length} onRunAgain={error === undefined ? renew : null} />
+      {/* Of a message that was refused there is no turn. */}
+      {phase === "over" && refused === null && talk.sessionId !== null && (
+        <LastTurn sessionId={talk.sessionId} count={messages.length} />
       )}
     </div>
   );
+}
+
+/** Whether a message is an answer that began and has nothing: its turn failed at once. */
+function isNothing({ role, parts }: { readonly role: string; readonly parts: readonly { readonly type: string }[] }) {
+  return role === "assistant" && parts.every(({ type }) => type === "step-start");
 }
 
 /** The first text of an answer is drawn at once; after it each drawing holds what came in this many milliseconds. */

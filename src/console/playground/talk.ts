@@ -37,6 +37,8 @@ export class Talk {
   readonly version: number | null;
   /** Whom a session that is begun here belongs to; empty: the tenant itself. */
   userId = "";
+  /** Metadata of a session that is begun here. */
+  metadata: Readonly<Record<string, unknown>> = {};
   readonly chat: Chat<UIMessage>;
   /** What was said here to calls, by their ids: it is sent once every call of the message has its word. */
   readonly #said = new Map<string, () => unknown>();
@@ -169,7 +171,9 @@ export class Talk {
         const message = messages.at(-1);
         const version = this.version === null ? {} : { version: this.version };
         const user = this.userId === "" ? {} : { userId: this.userId };
-        if (this.#sessionId === null) return { api: this.#agentPath, body: { message, ...version, ...user } };
+        const metadata = Object.keys(this.metadata).length === 0 ? {} : { metadata: this.metadata };
+        if (this.#sessionId === null)
+          return { api: this.#agentPath, body: { message, ...version, ...user, ...metadata } };
         const about = trigger === "regenerate-message" ? { trigger, messageId } : {};
         return { api: this.#sessionPath, body: { message, onBusy: "enqueue", ...about } };
       },
@@ -196,12 +200,25 @@ export class Talk {
   }
 }
 
-/** What went wrong with a request or a turn: the service's own words, where the error holds its envelope. */
-export function talkErrorText({ message }: Error): string {
+/** What went wrong with a request or a turn: the service's own words and code, where the error holds its envelope. */
+export function talkFailure({ message }: Error): {
+  readonly text: string;
+  readonly code: string;
+  readonly budgetId?: string | undefined;
+} {
   try {
-    const { error } = JSON.parse(message) as { error?: { message?: unknown } };
-    return typeof error?.message === "string" ? error.message : message;
+    const { error } = JSON.parse(message) as ErrorEnvelope;
+    if (typeof error?.message !== "string") return { text: message, code: "" };
+    return { text: error.message, code: error.code ?? "", budgetId: error.details?.budgetId };
   } catch {
-    return message;
+    return { text: message, code: "" };
   }
+}
+
+interface ErrorEnvelope {
+  readonly error?: {
+    readonly message?: string;
+    readonly code?: string;
+    readonly details?: { readonly budgetId?: string };
+  };
 }

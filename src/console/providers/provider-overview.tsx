@@ -1,13 +1,15 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ProviderCreate, ProviderSummary } from "parley/client";
 import { useState } from "react";
-import { Link } from "wouter";
+import { Link, useLocation } from "wouter";
 import { useAgents } from "../api/agents.ts";
 import { parley } from "../api/client.ts";
 import { useCursorList } from "../api/cursor-list.ts";
+import { useFilters } from "../api/filters.ts";
 import { useProviderMarks } from "../api/marks.ts";
 import { queryClient } from "../api/queries.ts";
 import { useMay } from "../api/role.ts";
+import { StatusBadge } from "../parts/badge.tsx";
 import { Button } from "../parts/button.tsx";
 import type { Column } from "../parts/data-table.tsx";
 import { Dialog } from "../parts/dialog.tsx";
@@ -51,26 +53,43 @@ function Address({ providerId }: { readonly providerId: string }) {
   );
 }
 
-/** How many agents use it, as their own model or as a fallback. */
+/** Agents that are named in a row. */
+const namedMax = 3;
+
+/** The agents that use it, as their own model or as a fallback. */
 function UsedBy({ providerId }: { readonly providerId: string }) {
   const agents = useAgents().data?.agents ?? [];
   const users = agents.filter(
     (agent) =>
       agent.providerId === providerId || agent.fallbackModels.some((fallback) => fallback.providerId === providerId),
   );
-  return <span title={users.map(({ name }) => name).join(", ")}>{users.length === 0 ? "none" : users.length}</span>;
+  if (users.length === 0) return <span className="faint">none</span>;
+  return (
+    <>
+      {users.slice(0, namedMax).map(({ id, name }, at) => (
+        <span key={id}>
+          {at > 0 && ", "}
+          <Link href={`/agents/${id}`}>{name}</Link>
+        </span>
+      ))}
+      {users.length > namedMax && <Link href={`/providers/${providerId}`}>, {users.length - namedMax} more</Link>}
+    </>
+  );
 }
 
 function LastFailure({ providerId }: { readonly providerId: string }) {
   const mark = useProviderMarks().data?.data.find((one) => one.providerId === providerId);
   if (mark === undefined) return <span className="faint">–</span>;
   return (
-    <Link href={`/turns/${mark.turnId}`} title={mark.message}>
-      {[mark.status ?? "no answer", mark.code].filter(Boolean).join(" · ")}
+    <>
+      <Link href={`/turns/${mark.turnId}`} title={mark.message}>
+        {[mark.status ?? "no answer", mark.code].filter(Boolean).join(" · ")}
+      </Link>{" "}
+      {mark.failedInHour > 0 && <StatusBadge status="failing" />}
       <span className="block faint">
         <When at={mark.at} />
       </span>
-    </Link>
+    </>
   );
 }
 
@@ -80,7 +99,8 @@ function TestInRow({ provider }: { readonly provider: ProviderSummary }) {
 
 /** The providers, and a form that adds one. */
 export function ProviderOverview() {
-  const [creating, setCreating] = useState(false);
+  const [{ new: begins }] = useFilters("new");
+  const [creating, setCreating] = useState(begins !== undefined);
   const list = useCursorList<ProviderSummary>({
     key: ["providers", "list"],
     load: async (cursor, signal) => {
@@ -108,22 +128,24 @@ export function ProviderOverview() {
         empty="There is no provider yet. Agents need one: a model vendor with your key."
       />
       <Dialog title="New provider" open={creating} onOpenChange={setCreating}>
-        <NewProvider onDone={() => setCreating(false)} />
+        <NewProvider />
       </Dialog>
     </PageFrame>
   );
 }
 
-function NewProvider({ onDone }: { onDone(): void }) {
+/** Adds a provider, and shows its page, which says at once whether its models can be read. */
+function NewProvider() {
+  const [, navigate] = useLocation();
   const empty = { name: "", providerType: "openai", baseUrl: "", apiKey: "" };
   const form = useApiForm(empty, async ({ name, providerType, baseUrl, apiKey }) => {
-    await parley.providers.create({
+    const made = await parley.providers.create({
       ...{ name, apiKey, providerType: providerType as ProviderCreate["providerType"] },
       ...(baseUrl.trim() !== "" && { baseUrl: baseUrl.trim() }),
     });
     await queryClient.invalidateQueries({ queryKey: ["providers"] });
     toast(`${name} is created.`);
-    onDone();
+    navigate(`/providers/${made.id}`);
   });
   return (
     <ApiForm form={form} action="Create">
@@ -134,7 +156,12 @@ function NewProvider({ onDone }: { onDone(): void }) {
         name="baseUrl"
         label="Base URL"
         type="url"
-        hint={form.values.providerType === "custom" ? "Needed for a custom provider." : "Empty: the vendor's own."}
+        placeholder="https://models.example.com/v1"
+        hint={
+          form.values.providerType === "custom"
+            ? "Needed. For a model on your own machine the service has to be started with ALLOW_PRIVATE_NETWORK=1."
+            : "Empty: the vendor's own."
+        }
       />
       <TextField
         form={form}

@@ -6,6 +6,7 @@ import { useAgents } from "../api/agents.ts";
 import { parley } from "../api/client.ts";
 import { useProviderMarks } from "../api/marks.ts";
 import { queryClient } from "../api/queries.ts";
+import { useMay } from "../api/role.ts";
 import { CopyableId } from "../parts/copyable-id.tsx";
 import { ConfirmButton } from "../parts/dialog.tsx";
 import { TextField } from "../parts/fields.tsx";
@@ -15,7 +16,7 @@ import { Facts, PageFrame, Section } from "../parts/page.tsx";
 import { Await, Empty } from "../parts/states.tsx";
 import { toast } from "../parts/toasts.tsx";
 import { When } from "../parts/when.tsx";
-import { TestProvider } from "./provider-test.tsx";
+import { newAgentPath, TestProvider } from "./provider-test.tsx";
 import { providerTypeText } from "./provider-types.ts";
 
 /** One provider: what it is, its name, and its models. */
@@ -45,7 +46,7 @@ export function ProviderPage({ providerId }: { readonly providerId: string }) {
                 Id: <CopyableId id={provider.id} />,
                 Kind: providerTypeText(provider.providerType),
                 "Base URL": provider.baseUrl,
-                Key: <code>…{provider.keyFragment}</code>,
+                Key: provider.keyFragment === "" ? "not shown" : <code>…{provider.keyFragment}</code>,
                 Created: <When at={provider.createdAt} />,
               }}
             />
@@ -83,6 +84,7 @@ function LastFailure({ providerId }: { readonly providerId: string }) {
 }
 
 function UsedBy({ providerId }: { readonly providerId: string }) {
+  const mayEdit = useMay("editor");
   const agents = useAgents().data?.agents ?? [];
   const users = agents.flatMap(({ id, name, providerId: own, model, fallbackModels }) => [
     ...(own === providerId ? [{ id, name, model: model ?? "no model" }] : []),
@@ -90,7 +92,17 @@ function UsedBy({ providerId }: { readonly providerId: string }) {
       .filter((fallback) => fallback.providerId === providerId)
       .map((fallback) => ({ id, name, model: `${fallback.model}, as a fallback` })),
   ]);
-  if (users.length === 0) return <Empty>No agent uses it.</Empty>;
+  if (users.length === 0)
+    return (
+      <Empty>
+        No agent uses it.{" "}
+        {mayEdit && (
+          <>
+            <Link href={newAgentPath(providerId)}>Make one</Link>.
+          </>
+        )}
+      </Empty>
+    );
   return (
     <ul className="models">
       {users.map(({ id, name, model }) => (
@@ -111,7 +123,12 @@ function Rename({ provider }: { readonly provider: Provider }) {
   });
   return (
     <ApiForm form={form} action="Save" disabled={!form.isChanged}>
-      <TextField form={form} name="name" label="Name" hint="A key is not changed: add a provider with the new one." />
+      <TextField
+        form={form}
+        name="name"
+        label="Name"
+        hint="Address and key cannot be changed: add a provider with the new ones, and choose it in the agents above."
+      />
     </ApiForm>
   );
 }

@@ -3,7 +3,7 @@ import { useState } from "react";
 import { useAgents } from "../api/agents.ts";
 import { parley } from "../api/client.ts";
 import { errorText } from "../api/queries.ts";
-import { Button } from "../parts/button.tsx";
+import { Button, ButtonLink } from "../parts/button.tsx";
 import { countOf, durationText } from "../parts/moment.ts";
 
 /** What a test came to. */
@@ -32,20 +32,25 @@ export function TestProvider({ provider }: { readonly provider: Pick<Provider, "
       setBusy(false);
     }
   }
-  const hindrance =
-    isListed || agent !== undefined ? undefined : "A custom provider is tested by an agent that uses it.";
+  // Only an agent knows a model to ask: the next step is to make one.
+  if (!isListed && agent === undefined) return <ButtonLink to={newAgentPath(provider.id)}>New agent</ButtonLink>;
   return (
-    <>
-      <Button disabled={busy || hindrance !== undefined} title={hindrance} onClick={() => void test()}>
-        Test
+    <span className="provider-test">
+      <Button disabled={busy} onClick={() => void test()}>
+        {busy ? "Testing…" : "Test"}
       </Button>
       {outcome !== null && (
         <span role="status" className={outcome.isGood ? "said-success" : "said-failure"}>
           {outcome.text}
         </span>
       )}
-    </>
+    </span>
   );
+}
+
+/** Where an agent is made that uses a provider. */
+export function newAgentPath(providerId: string): string {
+  return `/agents/new?provider=${providerId}`;
 }
 
 async function readModels(providerId: string): Promise<string> {

@@ -1,96 +1,85 @@
-import type { Session } from "parley/client";
 import { Link } from "wouter";
 import { useAgentName } from "../api/agents.ts";
-import { parley } from "../api/client.ts";
-import { useCursorList } from "../api/cursor-list.ts";
-import { useFilters } from "../api/filters.ts";
-import { useSessionMarks } from "../api/questions.ts";
+import { type Filters, useFilters } from "../api/filters.ts";
+import { useSessionList } from "../api/session-list.ts";
 import { AgentPicker } from "../parts/agent-picker.tsx";
-import { StatusBadge } from "../parts/badge.tsx";
 import { CopyLink } from "../parts/copyable-id.tsx";
-import type { Column } from "../parts/data-table.tsx";
-import { FilterBar, TextFilter } from "../parts/filter-bar.tsx";
+import { FilterBar, SelectFilter, TextFilter } from "../parts/filter-bar.tsx";
 import { ListView } from "../parts/list-view.tsx";
-import { countText } from "../parts/moment.ts";
 import { PageFrame } from "../parts/page.tsx";
-import { TitleLine } from "../parts/title-line.tsx";
+import { spanOf } from "../parts/periods.ts";
+import { RangeFilter } from "../parts/range-filter.tsx";
 import { UserLink } from "../parts/user-link.tsx";
-import { When } from "../parts/when.tsx";
 import { FoundSessions } from "./found-sessions.tsx";
+import { sessionColumns } from "./session-columns.tsx";
 
-type Row = Session & { readonly agentId: string };
+const pageRows = 50;
+const filterNames = ["words", "status", "since", "agentId", "userId"] as const;
+type SessionFilters = Filters<(typeof filterNames)[number]>;
+
+/** What became of a session's last turn. */
+const statusChoices = [
+  ["failed", "failed"],
+  ["waiting", "waits for a person"],
+  ["running", "running"],
+  ["queued", "queued"],
+  ["canceled", "canceled"],
+  ["succeeded", "succeeded"],
+] as const;
 
 /** Sessions, the one that was used last first. */
 export function SessionList() {
-  const [filters, setFilters] = useFilters("agentId", "userId", "words");
+  const [filters, setFilters] = useFilters(...filterNames);
   const { agentId, userId, words } = filters;
-  const list = useCursorList<Row>({
-    key: ["sessions", agentId, userId],
-    load: async (cursor, signal) => {
-      const query = { limit: 50, ...(cursor !== undefined && { cursor }), ...(userId !== undefined && { userId }) };
-      if (agentId === undefined) {
-        const { data, nextCursor } = await parley.sessions.listLatest(query, { signal });
-        return { rows: data, nextCursor };
-      }
-      const { data, nextCursor } = await parley.sessions.list(agentId, query, { signal });
-      return { rows: data.map((session) => ({ ...session, agentId })), nextCursor };
-    },
-    refreshMs: 10_000,
-  });
-  const nameOf = useAgentName();
-  const markOf = useSessionMarks(list.rows);
   return (
     <PageFrame title="Sessions" actionsNeed="reader" actions={<CopyLink />}>
       <FilterBar keeps>
-        <TextFilter label="Search" value={words} onChange={(value) => setFilters({ words: value })} />
+        <TextFilter label="Search" value={words} onChange={(value) => setFilters({ words: value })} isLong />
+        <SelectFilter
+          label="Last turn"
+          value={filters.status}
+          options={statusChoices}
+          onChange={(status) => setFilters({ status })}
+        />
+        <RangeFilter value={filters.since} usual="any" now={new Date()} onChange={(since) => setFilters({ since })} />
         <AgentPicker value={agentId} onChange={(chosen) => setFilters({ agentId: chosen })} optional />
         <TextFilter label="User" value={userId} onChange={(value) => setFilters({ userId: value })} />
       </FilterBar>
       {words !== undefined ? (
-        <FoundSessions words={words} agentId={agentId} userId={userId} />
+        <FoundSessions words={words} filters={filters} ask={() => questionOf(filters)} />
       ) : (
-        <ListView
-          list={list}
-          caption="Sessions"
-          columns={columnsOf(nameOf, markOf)}
-          rowKey={({ id }) => id}
-          empty={agentId || userId ? "No session matches." : "There is no session yet. The playground begins one."}
-        />
+        <Latest filters={filters} />
       )}
     </PageFrame>
   );
 }
 
-function columnsOf(
-  nameOf: (agentId: string) => string,
-  markOf: ReturnType<typeof useSessionMarks>,
-): readonly Column<Row>[] {
-  return [
-    {
-      name: "Session",
-      cell: ({ id, agentId, firstMessagePreview, lastMessagePreview }) => (
-        <TitleLine to={`/sessions/${agentId}/${id}`} id={id} title={firstMessagePreview || lastMessagePreview} />
-      ),
-    },
-    {
-      name: "Last turn",
-      cell: (row) => {
-        const mark = markOf(row);
-        return mark && <StatusBadge status={mark.status} text={mark.errorCode ?? mark.status} />;
-      },
-    },
-    { name: "Agent", cell: (row) => <Link href={`/agents/${row.agentId}`}>{nameOf(row.agentId)}</Link> },
-    { name: "User", cell: (row) => <UserLink userId={row.userId} /> },
-    { name: "Messages", cell: ({ messageCount }) => messageCount, numeric: true, wideOnly: true },
-    {
-      name: "Tokens",
-      cell: (row) => {
-        const mark = markOf(row);
-        return mark && `${mark.isPartial ? "≥ " : ""}${countText(mark.tokens)}`;
-      },
-      numeric: true,
-      wideOnly: true,
-    },
-    { name: "Last used", cell: ({ updatedAt }) => <When at={updatedAt} /> },
-  ];
+/** Which sessions the service is asked for by these filters. */
+function questionOf({ agentId, userId, status, since }: SessionFilters) {
+  const span = spanOf(since, new Date());
+  const known = statusChoices.find(([name]) => name === status)?.[0];
+  return { agentId, userId, status: known, from: span?.from.toISOString(), to: span?.to?.toISOString() };
+}
+
+function Latest({ filters }: { readonly filters: SessionFilters }) {
+  const { agentId, userId, status, since } = filters;
+  const nameOf = useAgentName();
+  const list = useSessionList({
+    key: [agentId, userId, status, since],
+    ask: () => questionOf(filters),
+    pageRows,
+  });
+  const filtered = [agentId, userId, status, since].some((filter) => filter !== undefined);
+  return (
+    <ListView
+      list={list}
+      caption="Sessions"
+      columns={sessionColumns([
+        { name: "Agent", cell: (row) => <Link href={`/agents/${row.agentId}`}>{nameOf(row.agentId)}</Link> },
+        { name: "User", cell: (row) => <UserLink userId={row.userId} /> },
+      ])}
+      rowKey={({ id }) => id}
+      empty={filtered ? "No session matches." : "There is no session yet. The playground begins one."}
+    />
+  );
 }

@@ -3,15 +3,17 @@ import type { SessionDetails } from "parley/client";
 import { useState } from "react";
 import { Link, useLocation } from "wouter";
 import { parley } from "../api/client.ts";
+import { useFilters } from "../api/filters.ts";
 import { queryClient } from "../api/queries.ts";
 import { useMay } from "../api/role.ts";
+import { versionText } from "../api/versions.ts";
 import { StatusBadge } from "../parts/badge.tsx";
 import { ButtonLink } from "../parts/button.tsx";
 import { CopyableId, CopyLink } from "../parts/copyable-id.tsx";
+import { CostFact, unpricedOf } from "../parts/cost.tsx";
 import { ConfirmButton } from "../parts/dialog.tsx";
 import { JsonView } from "../parts/json-view.tsx";
 import { countText, durationText } from "../parts/moment.ts";
-import { costText } from "../parts/money.ts";
 import { Facts, PageFrame, Section } from "../parts/page.tsx";
 import { Await } from "../parts/states.tsx";
 import { inOneLine } from "../parts/title-line.tsx";
@@ -35,6 +37,8 @@ export function SessionPage({ agentId, sessionId }: SessionPlace) {
     refetchInterval: ({ state }) => (state.data?.busy ? 2000 : 10_000),
   });
   const mayRun = useMay("runner");
+  // What it was found by.
+  const [{ words }] = useFilters("words");
   return (
     <PageFrame
       title={titleOf(session.data)}
@@ -62,6 +66,7 @@ export function SessionPage({ agentId, sessionId }: SessionPlace) {
                 sessionId={sessionId}
                 updatedAt={details.updatedAt}
                 activeTurnId={details.activeTurnId}
+                words={words}
               />
             </Section>
             <Section title="Turns">
@@ -87,23 +92,25 @@ function SessionFacts({ agentId, session }: { readonly agentId: string; readonly
   });
   const usage = useQuery({
     queryKey: ["session-usage", session.id, session.updatedAt],
-    queryFn: ({ signal }) => parley.usage.get({ sessionId: session.id, groupBy: "session", limit: 1 }, { signal }),
+    queryFn: ({ signal }) => parley.usage.get({ sessionId: session.id, groupBy: "model" }, { signal }),
   });
+  // Of turns that have ended: without one, nothing is known.
   const totals = usage.data?.totals;
+  const used = totals && (totals.requestCount === 0 ? null : totals);
   return (
     <>
       <Facts
         facts={{
           Id: <CopyableId id={session.id} />,
           Agent: <Link href={`/agents/${agentId}`}>{agent.data?.name ?? agentId}</Link>,
-          Version: session.agentVersion ?? "latest",
+          Version: session.agentVersion === null ? "latest" : versionText(session.agentVersion),
           User: <UserLink userId={session.userId} />,
           Messages: countText(session.messageCount),
-          Begun: <When at={session.createdAt} />,
-          "Last used": <When at={session.updatedAt} />,
-          Usage: totals && `${countText(totals.inputTokens)} tokens in, ${countText(totals.outputTokens)} out`,
-          Cost: totals && costText(totals),
-          Turns: totals && `${countText(totals.requestCount)}, ${durationText(totals.durationMs)}`,
+          Begun: <When at={session.createdAt} isExact />,
+          "Last used": <When at={session.updatedAt} isExact />,
+          Tokens: used && `${countText(used.inputTokens)} in, ${countText(used.outputTokens)} out`,
+          Cost: used && <CostFact of={used} models={unpricedOf(usage.data?.buckets ?? [])} />,
+          Turns: used && `${countText(used.requestCount)}, ${durationText(used.durationMs)}`,
         }}
       />
       {Object.keys(session.metadata).length > 0 && <JsonView label="Metadata" value={session.metadata} />}

@@ -4,8 +4,8 @@ import { parley } from "../api/client.ts";
 import { useCursorList } from "../api/cursor-list.ts";
 import { StatusBadge } from "../parts/badge.tsx";
 import { Button } from "../parts/button.tsx";
-import { countOf, countText } from "../parts/moment.ts";
-import { costText } from "../parts/money.ts";
+import { countOf, countText, durationText } from "../parts/moment.ts";
+import { costText, isUncounted } from "../parts/money.ts";
 import { Empty, LoadFailure, Loading } from "../parts/states.tsx";
 import { toneOf } from "../parts/tone.ts";
 import { Waterfall } from "../parts/waterfall.tsx";
@@ -37,10 +37,7 @@ export function SessionTurns({ sessionId, activeTurnId }: SessionTurnsProps) {
           <p className="turn-head">
             <Link href={`/turns/${turn.id}`}>{turn.id}</Link>
             <StatusBadge status={turn.status} />
-            <span className="faint">
-              {countText(turn.inputTokens)} tokens in, {countText(turn.outputTokens)} out, {costText(turn)},{" "}
-              {countOf(turn.modelCalls, "model call")}
-            </span>
+            <span className="faint">{usedText(turn)}</span>
             {turn.error !== null && <span className="fault">{turn.error.message}</span>}
           </p>
           <Waterfall
@@ -58,4 +55,13 @@ export function SessionTurns({ sessionId, activeTurnId }: SessionTurnsProps) {
       )}
     </>
   );
+}
+
+/** What a turn used, as far as it is known. */
+function usedText(turn: TurnSummary): string {
+  if (isUncounted(turn)) return "";
+  const tokens = `${countText(turn.inputTokens)} tokens in, ${countText(turn.outputTokens)} out`;
+  const calls = turn.modelCalls === 0 ? [] : [countOf(turn.modelCalls, "model call")];
+  const waited = turn.waitedMs === 0 ? [] : [`waited ${durationText(turn.waitedMs)} for people`];
+  return [tokens, ...(turn.costUsd === null ? [] : [costText(turn)]), ...calls, ...waited].join(", ");
 }

@@ -1,10 +1,14 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
+import type { UIMessage } from "parley/client";
 import { Fragment, useEffect, useState } from "react";
 import { parley } from "../api/client.ts";
+import { queryClient } from "../api/queries.ts";
 import { MessageView } from "../conversation/message-view.tsx";
+import { isCall } from "../conversation/parts-of.ts";
+import { Unanswered } from "../conversation/unanswered.tsx";
+import { useUnanswered } from "../conversation/use-unanswered.ts";
 import { Button } from "../parts/button.tsx";
 import { Empty, LoadFailure, Loading } from "../parts/states.tsx";
-import { Unanswered, useUnanswered } from "./unanswered.tsx";
 
 interface TranscriptProps {
   readonly agentId: string;
@@ -13,10 +17,12 @@ interface TranscriptProps {
   readonly updatedAt: string;
   /** The turn that has not ended: a failed one leaves nothing else behind. */
   readonly activeTurnId: string | null;
+  /** What the session was found by: the first message that says it is marked, and brought into view. */
+  readonly words?: string | undefined;
 }
 
 /** What was said, the newest page first, with the turns that failed in their places; earlier messages are put before it. */
-export function Transcript({ agentId, sessionId, updatedAt, activeTurnId }: TranscriptProps) {
+export function Transcript({ agentId, sessionId, updatedAt, activeTurnId, words }: TranscriptProps) {
   const [unfolded, setUnfolded] = useState(false);
   const query = useInfiniteQuery({
     queryKey: ["messages", sessionId],
@@ -36,7 +42,7 @@ export function Transcript({ agentId, sessionId, updatedAt, activeTurnId }: Tran
     if (!isPending) void refetch();
   }, [updatedAt, refetch]);
   const messages = query.data?.pages.toReversed().flatMap(({ data }) => data) ?? [];
-  const unanswered = useUnanswered({
+  const { turns: unanswered } = useUnanswered({
     sessionId,
     fromMessageId: query.hasNextPage ? messages[0]?.id : undefined,
     state: `${updatedAt} ${activeTurnId}`,
@@ -46,7 +52,8 @@ export function Transcript({ agentId, sessionId, updatedAt, activeTurnId }: Tran
   const after = (id: string | null) =>
     unanswered
       .filter(({ afterMessageId }) => afterMessageId === id)
-      .map((turn) => <Unanswered key={turn.turnId} turn={turn} sessionId={sessionId} />);
+      .map((turn) => <Unanswered key={turn.turnId} turn={turn} onRunAgain={() => readAnew(sessionId)} />);
+  const found = messages.find((message) => says(message, words));
   if (messages.length === 0 && unanswered.length === 0) return <Empty>Nothing was said yet.</Empty>;
   return (
     <div className="transcript">
@@ -56,17 +63,45 @@ export function Transcript({ agentId, sessionId, updatedAt, activeTurnId }: Tran
             Earlier messages
           </Button>
         )}
-        <Button tone="quiet" onClick={() => setUnfolded(!unfolded)}>
-          {unfolded ? "Fold tools" : "Unfold tools"}
-        </Button>
+        {messages.some(({ parts }) => parts.some(isCall)) && (
+          <Button tone="quiet" onClick={() => setUnfolded(!unfolded)}>
+            {unfolded ? "Fold tools" : "Unfold tools"}
+          </Button>
+        )}
       </p>
       {after(null)}
       {messages.map((message) => (
         <Fragment key={`${message.id} ${message.pending}`}>
-          <MessageView message={message} unfolded={unfolded} />
+          {message === found ? (
+            <div className="found-message" ref={showOnce}>
+              <MessageView message={message} unfolded={unfolded} />
+            </div>
+          ) : (
+            <MessageView message={message} unfolded={unfolded} />
+          )}
           {after(message.id)}
         </Fragment>
       ))}
     </div>
   );
+}
+
+/** Reads a session anew, with all that its page shows of it. */
+function readAnew(sessionId: string): void {
+  for (const name of ["session", "messages", "session-turns", "unanswered"])
+    void queryClient.invalidateQueries({ queryKey: [name, sessionId] });
+}
+
+/** Whether these words are in a text of a message, whatever their case. */
+function says({ parts }: UIMessage, words: string | undefined): boolean {
+  if (words === undefined) return false;
+  const sought = words.toLowerCase();
+  return parts.some(
+    (part) => "text" in part && typeof part.text === "string" && part.text.toLowerCase().includes(sought),
+  );
+}
+
+/** Brings an element into view when it is first there. */
+function showOnce(element: HTMLElement | null): void {
+  element?.scrollIntoView({ block: "center" });
 }

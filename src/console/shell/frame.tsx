@@ -34,6 +34,26 @@ function useEscape(isOpen: boolean, close: () => void): void {
   }, [isOpen]);
 }
 
+/** Says that there is no screen at an address, or which role it is for. */
+function NoScreen({ present, session: { principal } }: { readonly present: string; readonly session: ConsoleSession }) {
+  const screen = tenantScreens.flatMap(({ screens }) => screens).find(({ path }) => path === present);
+  return (
+    <Empty>
+      {screen?.needs === undefined || principal.kind !== "tenant" ? (
+        <h1>There is nothing at this address.</h1>
+      ) : (
+        <>
+          <h1>{screen.name} is not for your role.</h1>
+          <p>
+            It needs the role {screen.needs}, and yours is {principal.role}. An admin of your team can give you another
+            one.
+          </p>
+        </>
+      )}
+    </Empty>
+  );
+}
+
 /** What stands around every screen. */
 export function Frame({ session }: { readonly session: ConsoleSession }) {
   const [open, setOpen] = useState(false);
@@ -76,12 +96,7 @@ export function Frame({ session }: { readonly session: ConsoleSession }) {
             ))}
             {session.principal.kind === "operator" && screens[0] && <Redirect to={screens[0].path} replace />}
             <Route>
-              <Empty>
-                <h1>There is nothing at this address.</h1>
-                {present !== "/" && session.principal.kind === "tenant" && session.principal.role !== "admin" && (
-                  <p>Or your role, {session.principal.role}, may not open it.</p>
-                )}
-              </Empty>
+              <NoScreen present={present} session={session} />
             </Route>
           </Switch>
         </ErrorBoundary>

@@ -2,6 +2,7 @@ import { Combobox } from "@base-ui/react/combobox";
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { useLocation } from "wouter";
+import type { ListedSession } from "../../console-shapes/sessions.ts";
 import { useAgents } from "../api/agents.ts";
 import { readConsole } from "../api/fetch.ts";
 import { isAtLeast } from "../api/role.ts";
@@ -39,7 +40,9 @@ function Field({ screens, onDone }: { readonly screens: readonly Screen[]; onDon
   const places = placesOf(words, {
     ...{ screens, isTenant },
     agents: useAgentsOf(isTenant),
-    found: useFound(words, isTenant),
+    found: useFound(words, isTenant).map(({ id, agentId, firstMessagePreview, lastMessagePreview }) => ({
+      ...{ sessionId: id, agentId, title: firstMessagePreview || lastMessagePreview },
+    })),
     may: (role) => principal?.kind === "tenant" && isAtLeast(principal.role, role),
   });
   function go(place: Destination | null): void {
@@ -88,10 +91,7 @@ function useFound(words: string, isTenant: boolean) {
   const { data } = useQuery({
     queryKey: ["search", rested],
     queryFn: ({ signal }) =>
-      readConsole<{ data: { sessionId: string; agentId: string; title: string }[] }>(
-        `/console/api/search?words=${encodeURIComponent(rested)}`,
-        { signal },
-      ),
+      readConsole<{ data: ListedSession[] }>(`/console/api/search?words=${encodeURIComponent(rested)}`, { signal }),
     enabled: isTenant && rested.length >= searchedMin,
   });
   return rested.length >= searchedMin ? (data?.data ?? []).slice(0, foundMax) : [];

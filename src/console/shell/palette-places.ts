@@ -17,6 +17,14 @@ const actions: readonly (Destination & { readonly needs: ApiKey["role"] })[] = [
   { label: "Cost by user, this month", detail: "list", to: "/users", needs: "reader" },
 ];
 
+/** The parts of the operator's screen, beside its first one. */
+const operated: readonly Destination[] = [
+  { label: "Queue", detail: "operator", to: "/operator/queue" },
+  { label: "Workers", detail: "operator", to: "/operator/workers" },
+  { label: "Dead letters", detail: "operator", to: "/operator/dead-letters" },
+  { label: "Tenants", detail: "operator", to: "/operator/tenants" },
+];
+
 /** Pages that are found by the beginning of an id. */
 const pages: { readonly [prefix: string]: string } = {
   turn: "/turns",
@@ -39,6 +47,11 @@ export function pageOfId(text: string): string | null {
   return page === undefined ? null : `${page}/${text}`;
 }
 
+/** The operator's page of a tenant's id; null for anything else. */
+function pageOfTenant(text: string): string | null {
+  return /^ten_[0-9a-z]{8,}$/.test(text) ? `/operator/tenants/${text}` : null;
+}
+
 interface PlacesOf {
   readonly screens: readonly { readonly name: string; readonly path: string; readonly keys: string }[];
   readonly agents: readonly { readonly id: string; readonly name: string }[];
@@ -55,12 +68,12 @@ const agentsMax = 8;
 export function placesOf(words: string, { screens, agents, found, isTenant, may }: PlacesOf): Destination[] {
   const text = words.trim();
   const has = (label: string) => label.toLowerCase().includes(text.toLowerCase());
-  const page = isTenant ? pageOfId(text) : null;
+  const page = isTenant ? pageOfId(text) : pageOfTenant(text);
   const known = [
     ...screens.map(({ name, path, keys }) => ({ label: name, detail: `screen · ${[...keys].join(" ")}`, to: path })),
     ...(isTenant
       ? actions.filter(({ needs }) => may(needs)).map(({ label, detail, to }) => ({ label, detail, to }))
-      : []),
+      : operated),
   ].filter(({ label }) => has(label));
   const named = text === "" ? [] : agents.filter(({ name, id }) => has(name) || id === text).slice(0, agentsMax);
   return [

@@ -1,5 +1,6 @@
 import type { TurnsCancel } from "parley/client";
 import type { Filters } from "../api/filters.ts";
+import { spanOf } from "../parts/periods.ts";
 
 export const statusChoices = ["queued", "running", "waiting", "succeeded", "failed", "canceled"] as const;
 
@@ -17,24 +18,12 @@ export const errorChoices = [
   "internal",
 ] as const;
 
-const hourMs = 3_600_000;
-const dayMs = 24 * hourMs;
-
-/** How far back the list goes: its name in the address, in words, and in milliseconds. */
-export const periods = [
-  { name: "hour", label: "Last hour", ms: hourMs },
-  { name: "day", label: "Last 24 hours", ms: dayMs },
-  { name: "yesterday", label: "Yesterday", ms: dayMs },
-  { name: "week", label: "Last 7 days", ms: 7 * dayMs },
-  { name: "month", label: "Last 31 days", ms: 31 * dayMs },
-] as const;
-
 export const filterNames = ["status", "error", "kind", "agentId", "userId", "sessionId", "since", "order"] as const;
 export type TurnFilters = Filters<(typeof filterNames)[number]>;
 
 /** The query of the list that these filters mean. What the address has and the API does not know is left out. */
 export function queryOf({ status, error, kind, agentId, userId, sessionId, since, order }: TurnFilters, now: number) {
-  const period = periods.find(({ name }) => name === since);
+  const isLongest = order === "longest";
   const known = <Word extends string>(words: readonly Word[], word: string | undefined) =>
     words.find((one) => one === word);
   const knownStatus = known(statusChoices, status);
@@ -46,17 +35,26 @@ export function queryOf({ status, error, kind, agentId, userId, sessionId, since
     ...(userId !== undefined && { userId }),
     ...(sessionId !== undefined && { sessionId }),
     ...(error !== undefined && { error }),
-    ...(period !== undefined && rangeOf(period, now)),
-    ...(order === "longest" && { sort: "longest" as const }),
+    ...rangeOf(since ?? (isLongest ? longestUsual : undefined), now, isLongest),
+    ...(isLongest && { sort: "longest" as const }),
   };
 }
 
-/** From when to when a period is; yesterday is the reader's own. */
-function rangeOf({ name, ms }: (typeof periods)[number], now: number): { from: string; to?: string } {
-  if (name !== "yesterday") return { from: new Date(now - ms).toISOString() };
-  const today = new Date(now).setHours(0, 0, 0, 0);
-  const from = new Date(today - dayMs / 2).setHours(0, 0, 0, 0);
-  return { from: new Date(from).toISOString(), to: new Date(today).toISOString() };
+/** The time of the longest turns where none is chosen. */
+export const longestUsual = "day";
+/** The list of the longest turns takes no longer time. */
+const longestMsMax = 31 * 86_400_000;
+const hourMs = 3_600_000;
+
+/** From when to when a time of this name is. Of the longest turns of a month in which a clock was put back, the first hour is left out. */
+function rangeOf(name: string | undefined, now: number, isLongest: boolean): { from?: string; to?: string } {
+  const period = spanOf(name, new Date(now));
+  if (period === null) return {};
+  const to = period.to?.getTime();
+  const excess = (to ?? now) - period.from.getTime() - longestMsMax;
+  const cut = isLongest && excess > 0 && excess <= hourMs ? excess : 0;
+  const from = new Date(period.from.getTime() + cut).toISOString();
+  return { from, ...(to !== undefined && { to: new Date(to).toISOString() }) };
 }
 
 /**
@@ -80,7 +78,7 @@ export function cancelOf(filters: TurnFilters): TurnsCancel | null {
 /** The milliseconds that a turn has run without waiting for people: of one that has not ended, until now. */
 export function ranOf(
   turn: {
-    readonly acceptedAt: string;
+    readonly status: string;
     readonly startedAt: string | null;
     readonly finishedAt: string | null;
     readonly runMs: number;
@@ -88,6 +86,7 @@ export function ranOf(
   },
   now: number,
 ): number {
-  if (turn.finishedAt !== null) return turn.runMs;
+  // While it waits for a person it does not run, and its wait is known as of when it was read.
+  if (turn.finishedAt !== null || turn.status === "waiting") return turn.runMs;
   return turn.startedAt === null ? 0 : Math.max(turn.runMs, now - Date.parse(turn.startedAt) - turn.waitedMs, 0);
 }

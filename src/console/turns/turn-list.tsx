@@ -9,12 +9,14 @@ import { useMay } from "../api/role.ts";
 import { AgentPicker } from "../parts/agent-picker.tsx";
 import { StatusBadge } from "../parts/badge.tsx";
 import { CopyLink } from "../parts/copyable-id.tsx";
+import { CostNote } from "../parts/cost.tsx";
 import type { Column } from "../parts/data-table.tsx";
 import { FilterBar, SelectFilter, TextFilter } from "../parts/filter-bar.tsx";
 import { ListView } from "../parts/list-view.tsx";
-import { countText, durationText } from "../parts/moment.ts";
-import { costText } from "../parts/money.ts";
+import { durationText } from "../parts/moment.ts";
+import { costSoFar, tokensSoFar } from "../parts/money.ts";
 import { PageFrame } from "../parts/page.tsx";
+import { RangeFilter } from "../parts/range-filter.tsx";
 import { TitleLine } from "../parts/title-line.tsx";
 import { UserLink } from "../parts/user-link.tsx";
 import { When } from "../parts/when.tsx";
@@ -23,7 +25,7 @@ import {
   errorChoices,
   filterNames,
   kindChoices,
-  periods,
+  longestUsual,
   queryOf,
   ranOf,
   statusChoices,
@@ -51,7 +53,10 @@ export function TurnList() {
   return (
     <PageFrame title="Turns" actionsNeed="reader" actions={<ListActions filters={filters} />}>
       <TurnFilterBar filters={filters} onChange={setFilters} />
-      {longest && filters.since === undefined && <p className="hint">The longest of the last 24 hours.</p>}
+      {/* As the costs, where there is room. */}
+      <div className="wide-only">
+        <CostNote of={list.rows} />
+      </div>
       <ListView
         list={list}
         caption={longest ? "Turns, the longest first" : "Turns, the newest first"}
@@ -95,10 +100,10 @@ function TurnFilterBar({ filters, onChange }: TurnFilterBarProps) {
       />
       <AgentPicker value={filters.agentId} onChange={(chosen) => onChange({ agentId: chosen })} optional />
       <SelectFilter label="Kind" value={filters.kind} options={kindChoices} onChange={(kind) => onChange({ kind })} />
-      <SelectFilter
-        label="Time"
+      <RangeFilter
         value={filters.since}
-        options={periods.map(({ name, label }) => [name, label] as const)}
+        usual={filters.order === "longest" ? longestUsual : "any"}
+        now={new Date()}
         onChange={(since) => onChange({ since })}
       />
       <TextFilter label="User" value={filters.userId} onChange={(userId) => onChange({ userId })} />
@@ -142,15 +147,19 @@ function columnsOf(
     { name: "Status", cell: ({ status, error }) => <StatusBadge status={status} text={error?.code ?? status} /> },
     { name: "Agent", cell: ({ agentId }) => <Link href={`/agents/${agentId}`}>{agentName(agentId)}</Link> },
     { name: "User", cell: ({ userId }) => <UserLink userId={userId} /> },
-    { name: "Tokens", cell: (turn) => countText(turn.inputTokens + turn.outputTokens), numeric: true, wideOnly: true },
-    { name: "Cost", cell: (turn) => costText(turn), numeric: true, wideOnly: true },
+    { name: "Tokens", cell: tokensSoFar, numeric: true, wideOnly: true },
+    { name: "Cost", cell: costSoFar, numeric: true, wideOnly: true },
     {
       name: "Waited",
       cell: ({ waitedMs }) => (waitedMs === 0 ? "–" : durationText(waitedMs)),
       numeric: true,
       wideOnly: true,
     },
-    { name: "Ran", cell: (turn) => durationText(ranOf(turn, Date.now())), numeric: true },
+    {
+      name: "Ran",
+      cell: (turn) => (turn.startedAt === null ? "–" : durationText(ranOf(turn, Date.now()))),
+      numeric: true,
+    },
     { name: "Accepted", cell: ({ acceptedAt }) => <When at={acceptedAt} /> },
   ];
 }

@@ -4,14 +4,16 @@ import { Link, useLocation } from "wouter";
 import { useAgentName } from "../api/agents.ts";
 import { parley } from "../api/client.ts";
 import { queryClient } from "../api/queries.ts";
+import { versionText } from "../api/versions.ts";
 import { FailureBox } from "../conversation/failure-box.tsx";
 import { MessageView } from "../conversation/message-view.tsx";
 import { StatusBadge } from "../parts/badge.tsx";
 import { ButtonLink } from "../parts/button.tsx";
 import { CopyableId, CopyLink } from "../parts/copyable-id.tsx";
+import { CostFact } from "../parts/cost.tsx";
 import { ConfirmButton } from "../parts/dialog.tsx";
 import { countText, durationText } from "../parts/moment.ts";
-import { costText } from "../parts/money.ts";
+import { isUncounted } from "../parts/money.ts";
 import { Facts, PageFrame, Section } from "../parts/page.tsx";
 import { Await } from "../parts/states.tsx";
 import { inOneLine } from "../parts/title-line.tsx";
@@ -94,29 +96,44 @@ function TurnFacts({ turn }: { readonly turn: TurnDetails }) {
         facts={{
           Agent: (
             <>
-              <Link href={`/agents/${turn.agentId}`}>{agentName(turn.agentId)}</Link>, version {turn.agentVersion}
+              <Link href={`/agents/${turn.agentId}`}>{agentName(turn.agentId)}</Link>, version{" "}
+              {versionText(turn.agentVersion)}
             </>
           ),
           User: <UserLink userId={turn.userId} />,
           Kind: turn.kind,
-          Accepted: <When at={acceptedAt} />,
+          Accepted: <When at={acceptedAt} isExact />,
           Started: after(startedAt),
           "First text": after(firstTextAt),
           Ran: startedAt === null ? null : durationText(ranOf(turn, Date.now())),
           Waited: turn.waitedMs === 0 ? undefined : `${durationText(turn.waitedMs)} for people`,
-          "Most of it": finishedAt === null ? undefined : mostText(turn),
-          Tokens: `${countText(turn.inputTokens)} in, ${countText(turn.outputTokens)} out${turn.usageEstimated ? " (estimated)" : ""}`,
+          "Longest part": finishedAt === null ? undefined : mostText(turn),
+          Tokens: isUncounted(turn)
+            ? null
+            : `${countText(turn.inputTokens)} in, ${countText(turn.outputTokens)} out${turn.usageEstimated ? " (estimated)" : ""}`,
           "Of which": partsText(turn),
-          Cost: costText(turn),
-          "Model calls": turn.modelCalls,
+          Cost: isUncounted(turn) ? null : <CostFact of={turn} models={modelsOf(turn)} />,
+          "Model calls": callsText(turn),
           Attempts: turn.attempts,
           "Tools left out": turn.toolsLeftOut.length === 0 ? undefined : leftOutText(turn),
-          Turn: <CopyableId id={turn.id} />,
-          Request: turn.requestId === null ? null : <CopyableId id={turn.requestId} />,
+          "Turn id": <CopyableId id={turn.id} />,
+          "Request id": turn.requestId === null ? null : <CopyableId id={turn.requestId} />,
         }}
       />
     </Section>
   );
+}
+
+/** The models that answered. */
+function modelsOf({ steps }: TurnDetails): readonly string[] {
+  return [...new Set(steps.map(({ model }) => model))];
+}
+
+/** How many calls of a model there were, with those that failed; null where there was none yet. */
+function callsText({ modelCalls, steps }: TurnDetails): string | null {
+  const failed = steps.reduce((count, { failures }) => count + failures.length, 0);
+  if (failed === 0) return modelCalls === 0 ? null : countText(modelCalls);
+  return modelCalls === 0 ? `${countText(failed)} failed` : `${countText(modelCalls)}, and ${countText(failed)} failed`;
 }
 
 /** Tokens of a special kind; undefined where there are none. */
@@ -138,7 +155,10 @@ function leftOutText({ toolsLeftOut }: TurnDetails): string {
 /** Why it took so long, in a few words. */
 function mostText(turn: TurnDetails): string | null {
   const part = longestPart(stepSpans(turn));
-  return part && `${part.label}, ${durationText(part.milliseconds)}`;
+  if (part === null) return null;
+  // A call that somebody had to decide lasts as long as that took.
+  if (2 * turn.waitedMs > part.milliseconds) return `waiting for people, ${durationText(turn.waitedMs)}`;
+  return `${part.label}, ${durationText(part.milliseconds)}`;
 }
 
 /** Cancelling goes by the session: its turn that has not ended, which is this one or one before it. */

@@ -63,7 +63,10 @@ function StepContents({ step, answer, at }: StepContentsProps) {
     <>
       {step.failures.map((failure) => (
         <p key={failure.at} className="said-failure">
-          {failure.model}: {[failure.status ?? "no answer", failure.code, failure.message].filter(Boolean).join(" · ")}{" "}
+          {failure.model}:{" "}
+          {[failure.status ?? "no answer", failure.code, failure.status !== null && failure.message]
+            .filter(Boolean)
+            .join(" · ")}{" "}
           <When at={failure.at} />
         </p>
       ))}

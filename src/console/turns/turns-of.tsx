@@ -3,12 +3,14 @@ import { parley } from "../api/client.ts";
 import { useCursorList } from "../api/cursor-list.ts";
 import { useQuestions } from "../api/questions.ts";
 import { StatusBadge } from "../parts/badge.tsx";
+import { CostNote } from "../parts/cost.tsx";
 import type { Column } from "../parts/data-table.tsx";
 import { ListView } from "../parts/list-view.tsx";
-import { countText, durationText } from "../parts/moment.ts";
-import { costText } from "../parts/money.ts";
+import { durationText } from "../parts/moment.ts";
+import { costSoFar, tokensSoFar } from "../parts/money.ts";
 import { TitleLine } from "../parts/title-line.tsx";
 import { When } from "../parts/when.tsx";
+import { ranOf } from "./turn-filters.ts";
 
 /** Rows before more are asked for. */
 const pageRows = 10;
@@ -50,10 +52,19 @@ export function TurnsOf({ of, caption, empty, columns }: TurnsOfProps) {
     },
     { name: "Status", cell: ({ status, error }) => <StatusBadge status={status} text={error?.code ?? status} /> },
     ...columns,
-    { name: "Tokens", cell: (turn) => countText(turn.inputTokens + turn.outputTokens), numeric: true, wideOnly: true },
-    { name: "Cost", cell: (turn) => costText(turn), numeric: true },
-    { name: "Ran", cell: ({ runMs }) => durationText(runMs), numeric: true },
+    { name: "Tokens", cell: tokensSoFar, numeric: true, wideOnly: true },
+    { name: "Cost", cell: costSoFar, numeric: true },
+    {
+      name: "Ran",
+      cell: (turn) => (turn.startedAt === null ? "–" : durationText(ranOf(turn, Date.now()))),
+      numeric: true,
+    },
     { name: "Accepted", cell: ({ acceptedAt }) => <When at={acceptedAt} /> },
   ];
-  return <ListView list={list} caption={caption} columns={all} rowKey={({ id }) => id} empty={empty} />;
+  return (
+    <>
+      <ListView list={list} caption={caption} columns={all} rowKey={({ id }) => id} empty={empty} />
+      <CostNote of={list.rows} />
+    </>
+  );
 }

@@ -23,18 +23,25 @@ export function DayPlots({ about }: DayPlotsProps) {
   return (
     <Await query={usage}>
       {({ buckets, totals }) => {
-        const of = (name: "inputTokens" | "outputTokens" | "requestCount" | "costUsd") =>
-          days.map((day) => Number(buckets.find((bucket) => bucket.day === day)?.[name] ?? 0));
+        const bucketOf = (day: string) => buckets.find((bucket) => bucket.day === day);
+        const of = (name: "inputTokens" | "outputTokens" | "requestCount") =>
+          days.map((day) => bucketOf(day)?.[name] ?? 0);
+        // A day on which no price was known is no day that was free.
+        const costs = days.map((day) => {
+          const { costUsd } = bucketOf(day) ?? { costUsd: totals.costUsd === null ? null : "0" };
+          return costUsd === null ? null : Number(costUsd);
+        });
         const shared = { at: days.map((day) => `${day}T00:00:00Z`), formatAt: dayOf, kind: "bars" as const };
         return (
           <div className="plots">
             <Plot
               {...shared}
-              kind="lines"
+              isWhole={false}
               caption="Cost by day"
               figure={costText(totals)}
               format={(value) => dollarText(String(value))}
-              series={[{ name: "US dollars", values: of("costUsd"), color: "--plot-4" }]}
+              series={[{ name: "US dollars", values: costs, color: "--plot-4" }]}
+              empty={totals.costUsd === null && "Nothing in these days has a price."}
             />
             <Plot
               {...shared}

@@ -3,21 +3,25 @@ import { Link } from "wouter";
 import { useAgentName } from "../api/agents.ts";
 import { parley } from "../api/client.ts";
 import { useFilters } from "../api/filters.ts";
+import { useProviders } from "../api/providers.ts";
 import { useMay } from "../api/role.ts";
 import { AgentPicker } from "../parts/agent-picker.tsx";
 import { Button } from "../parts/button.tsx";
+import { CopyLink } from "../parts/copyable-id.tsx";
+import { CostNote } from "../parts/cost.tsx";
 import { type Column, DataTable } from "../parts/data-table.tsx";
-import { FilterBar, SelectFilter, TextFilter } from "../parts/filter-bar.tsx";
+import { FilterBar, TextFilter } from "../parts/filter-bar.tsx";
 import { countText, durationText } from "../parts/moment.ts";
 import { costText } from "../parts/money.ts";
-import { monthChoices } from "../parts/months.ts";
 import { PageFrame, Section } from "../parts/page.tsx";
+import { customName, type DaySpan, daysIn, periodText } from "../parts/periods.ts";
+import { RangeFilter } from "../parts/range-filter.tsx";
 import { Await, Empty } from "../parts/states.tsx";
 import { BarFigure } from "./bar-figure.tsx";
 import { DayPlots } from "./day-plots.tsx";
 import {
+  calendarOfUtc,
   csvOf,
-  daysOf,
   type Measure,
   measures,
   rowsOf,
@@ -26,13 +30,22 @@ import {
   usageChoices,
 } from "./usage-rows.ts";
 
+/** The days of the report where none are chosen. */
+const usual = "month";
+
+/** Addresses of before name the days by themselves. */
+function customSince({ from, to }: { readonly from?: string; readonly to?: string }): string | undefined {
+  return from === undefined || to === undefined ? undefined : customName({ from, to });
+}
+
 /** What was used: by day as plots, and by agent, model or user. */
 export default function UsageScreen() {
-  const [filters, setFilters] = useFilters("from", "to", "agentId", "userId", "by", "measure");
+  const [filters, setFilters] = useFilters("since", "from", "to", "agentId", "userId", "by", "measure");
   const measure = measures.find((one) => one === filters.measure) ?? "tokens";
-  const months = monthChoices(new Date());
   const by = usageChoices.find((choice) => choice === filters.by) ?? "agent";
-  const days = daysOf(filters.from, filters.to, Date.now());
+  const today = calendarOfUtc(new Date());
+  const since = filters.since ?? customSince(filters);
+  const days = daysIn(since, today) ?? (daysIn(usual, today) as DaySpan);
   const about = {
     ...days,
     ...(filters.agentId && { agentId: filters.agentId }),
@@ -41,30 +54,26 @@ export default function UsageScreen() {
   const agentName = useAgentName();
   const mayPrice = useMay("admin");
   return (
-    <PageFrame title="Usage">
+    <PageFrame title="Usage" actionsNeed="reader" actions={<CopyLink />}>
       <FilterBar keeps>
-        <SelectFilter
-          label="Month"
-          value={months.find(({ from, to }) => from === days.from && to === days.to)?.name}
-          any="Last 31 days"
-          options={months.map(({ name, label }) => [name, label] as const)}
-          onChange={(name) => {
-            const { from = "", to = "" } = months.find((month) => month.name === name) ?? {};
-            setFilters({ from, to });
-          }}
+        <RangeFilter
+          value={since}
+          usual={usual}
+          ofDays
+          now={today}
+          onChange={(name) => setFilters({ since: name, from: "", to: "" })}
         />
-        <TextFilter label="From" type="date" value={days.from} onChange={(from) => setFilters({ from })} />
-        <TextFilter label="To" type="date" value={days.to} onChange={(to) => setFilters({ to })} />
         <AgentPicker value={filters.agentId} onChange={(chosen) => setFilters({ agentId: chosen })} optional />
         <TextFilter label="User" value={filters.userId} onChange={(userId) => setFilters({ userId })} />
       </FilterBar>
+      <p className="hint">{periodText(customName(days))}. Days begin and end by UTC.</p>
       <DayPlots about={about} />
       <p className="hint">
         A turn counts when it has ended: those that wait for a person are in the overview alone. A call costs what its
         model cost at that moment
         {mayPrice ? (
           <>
-            , by <Link href="/budgets/prices">your own prices</Link> where there are some
+            , by <Link href="/budgets/prices">your prices</Link> where you have set some
           </>
         ) : (
           ""
@@ -76,19 +85,25 @@ export default function UsageScreen() {
         actionsNeed="reader"
         actions={
           <>
-            {measures.map((one) => (
-              <Button key={one} aria-pressed={one === measure} onClick={() => setFilters({ measure: one })}>
-                {one}
-              </Button>
-            ))}
+            {/* biome-ignore lint/a11y/useSemanticElements: buttons that choose are no fields. */}
+            <span role="group" aria-label="What is compared" className="choices">
+              {measures.map((one) => (
+                <Button key={one} aria-pressed={one === measure} onClick={() => setFilters({ measure: one })}>
+                  {one}
+                </Button>
+              ))}
+            </span>
             <span aria-hidden="true" className="faint">
               by
             </span>
-            {usageChoices.map((choice) => (
-              <Button key={choice} aria-pressed={choice === by} onClick={() => setFilters({ by: choice })}>
-                {choice}
-              </Button>
-            ))}
+            {/* biome-ignore lint/a11y/useSemanticElements: as above. */}
+            <span role="group" aria-label="By what" className="choices">
+              {usageChoices.map((choice) => (
+                <Button key={choice} aria-pressed={choice === by} onClick={() => setFilters({ by: choice })}>
+                  {choice}
+                </Button>
+              ))}
+            </span>
           </>
         }
       >
@@ -106,6 +121,8 @@ interface GroupedProps {
 }
 
 function Grouped({ by, measure, about, agentName }: GroupedProps) {
+  const providers = useProviders().data?.providers ?? [];
+  const providerName = (id: string) => providers.find((provider) => provider.id === id)?.name ?? id;
   const usage = useQuery({
     queryKey: ["usage", by, about],
     queryFn: ({ signal }) => parley.usage.get({ ...about, groupBy: by }, { signal }),
@@ -113,13 +130,14 @@ function Grouped({ by, measure, about, agentName }: GroupedProps) {
   return (
     <Await query={usage}>
       {(report) => {
-        const rows = rowsOf(report, { by, measure, agentName });
+        const rows = rowsOf(report, { by, measure, agentName, providerName });
         if (rows.length === 0) return <Empty>Nothing was used in these days.</Empty>;
         const table = (
           <DataTable caption={`Usage by ${by}`} columns={columnsOf(by)} rows={rows} rowKey={({ key }) => key} />
         );
         return (
           <>
+            <CostNote of={rows} />
             {/* The days have their plots above. */}
             {by === "day" ? (
               table

@@ -5,7 +5,7 @@ import { userPath } from "../parts/user-path.ts";
 export const usageChoices = ["day", "agent", "model", "user"] as const;
 export type UsageChoice = (typeof usageChoices)[number];
 
-/** The days that a report covers at most, and those that it covers unless the address names others. */
+/** The days that a report covers at most. */
 export const rangeDaysMax = 31;
 const dayMs = 86_400_000;
 
@@ -32,11 +32,9 @@ export function amountOf(row: Pick<UsageRow, "inputTokens" | "outputTokens" | "c
   return measure === "cost" ? Number(row.costUsd ?? 0) : row.inputTokens + row.outputTokens;
 }
 
-/** Returns the first and the last day (UTC) of a report: those given, else the last 31 days. */
-export function daysOf(from: string | undefined, to: string | undefined, now: number): { from: string; to: string } {
-  const last = to ?? dayText(now);
-  const first = from ?? dayText(Date.parse(last) - (rangeDaysMax - 1) * dayMs);
-  return { from: first, to: last };
+/** Returns a moment whose date here is that of UTC at `now`: the calendar by which reports have their days. */
+export function calendarOfUtc(now: Date): Date {
+  return new Date(now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate(), 12);
 }
 
 /** Returns each day from the first to the last, both included; at most `rangeDaysMax`. */
@@ -55,15 +53,21 @@ interface RowsAbout {
   readonly by: UsageChoice;
   readonly measure: Measure;
   agentName(id: string): string;
+  providerName(id: string): string;
 }
 
 /** Returns a report's buckets as rows, the largest first, or the newest day. */
-export function rowsOf({ buckets }: Usage, { by, measure, agentName }: RowsAbout): UsageRow[] {
+export function rowsOf({ buckets }: Usage, { by, measure, agentName, providerName }: RowsAbout): UsageRow[] {
+  // One model that several providers have is several rows.
+  const isOfSeveral = (model: string | null) => buckets.filter((bucket) => bucket.model === model).length > 1;
+  const modelName = ({ provider, model }: UsageBucket) =>
+    provider !== null && isOfSeveral(model) ? `${model} of ${providerName(provider)}` : (model ?? "–");
+  const names = { agentName, modelName };
   return buckets
     .map((bucket) => {
       const { inputTokens, outputTokens, requestCount, durationMs, costUsd, costIsComplete } = bucket;
       const sums = { inputTokens, outputTokens, requestCount, durationMs, costUsd, costIsComplete };
-      return { ...subjectOf(bucket, by, agentName), ...sums };
+      return { ...subjectOf(bucket, by, names), ...sums };
     })
     .toSorted((one, other) =>
       by === "day" ? (one.key < other.key ? 1 : -1) : amountOf(other, measure) - amountOf(one, measure),
@@ -71,10 +75,11 @@ export function rowsOf({ buckets }: Usage, { by, measure, agentName }: RowsAbout
 }
 
 function subjectOf(
-  { day, agentId, userId, model, provider }: UsageBucket,
+  bucket: UsageBucket,
   by: UsageChoice,
-  agentName: (id: string) => string,
+  { agentName, modelName }: { agentName(id: string): string; modelName(bucket: UsageBucket): string },
 ): { key: string; label: string; place: string | null } {
+  const { day, agentId, userId, model, provider } = bucket;
   switch (by) {
     case "day":
       return { key: day ?? "", label: day ?? "–", place: null };
@@ -87,7 +92,7 @@ function subjectOf(
     case "user":
       return { key: userId ?? "", label: userId || "without a user", place: userId ? userPath(userId) : null };
     case "model":
-      return { key: `${provider} ${model}`, label: model ?? "–", place: provider && `/providers/${provider}` };
+      return { key: `${provider} ${model}`, label: modelName(bucket), place: provider && `/providers/${provider}` };
   }
 }
 

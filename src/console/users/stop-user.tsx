@@ -3,6 +3,7 @@ import type { Budget } from "parley/client";
 import { parley } from "../api/client.ts";
 import { queryClient } from "../api/queries.ts";
 import { useMay } from "../api/role.ts";
+import { readStoppedAnew } from "../api/stopped-users.ts";
 import { ConfirmButton } from "../parts/dialog.tsx";
 import { countOf } from "../parts/moment.ts";
 import { toast } from "../parts/toasts.tsx";
@@ -22,12 +23,12 @@ function StopForGood({ userId }: { readonly userId: string }) {
     const body = { userId, each: "tenant", period: "ever", limit: { turns: 0 } } as const;
     await parley.budgets.create({ ...body, name: `Stops ${userId}`.slice(0, 80) });
     const { canceled } = await parley.turns.cancel({ userId });
-    await queryClient.invalidateQueries({ queryKey: ["budgets"] });
+    await readAnew();
     toast(`The user is stopped; ${countOf(canceled, "turn")} ended.`);
   }
   async function letGoOn(): Promise<void> {
     for (const { id } of stops) await parley.budgets.delete(id);
-    await queryClient.invalidateQueries({ queryKey: ["budgets"] });
+    await readAnew();
     toast("The user may go on.");
   }
   // Each with its own key: the open dialog of one would else become that of the other while it closes.
@@ -54,9 +55,15 @@ function StopForGood({ userId }: { readonly userId: string }) {
   );
 }
 
+async function readAnew(): Promise<void> {
+  await queryClient.invalidateQueries({ queryKey: ["budgets"] });
+  await readStoppedAnew();
+}
+
 /** Whether a budget lets nothing of a user begin. */
 function isStop({ userId, agentId, enabled, limit }: Budget, stopped: string): boolean {
-  return userId === stopped && agentId === null && enabled && limit.turns === 0;
+  const amount = limit.turns ?? limit.tokens ?? limit.usd;
+  return userId === stopped && agentId === null && enabled && Number(amount) === 0;
 }
 
 function EndTurns({ userId }: { readonly userId: string }) {

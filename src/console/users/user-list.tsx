@@ -6,16 +6,22 @@ import { parley } from "../api/client.ts";
 import { useFilters } from "../api/filters.ts";
 import { AgentPicker } from "../parts/agent-picker.tsx";
 import { Button } from "../parts/button.tsx";
+import { CopyLink } from "../parts/copyable-id.tsx";
+import { CostNote } from "../parts/cost.tsx";
 import { type Column, DataTable } from "../parts/data-table.tsx";
-import { FilterBar, SelectFilter } from "../parts/filter-bar.tsx";
+import { FilterBar } from "../parts/filter-bar.tsx";
 import { countText } from "../parts/moment.ts";
 import { costText } from "../parts/money.ts";
-import { type MonthChoice, monthChoices } from "../parts/months.ts";
 import { PageFrame } from "../parts/page.tsx";
+import { type DaySpan, daysIn } from "../parts/periods.ts";
+import { RangeFilter } from "../parts/range-filter.tsx";
 import { Await, Empty } from "../parts/states.tsx";
 import { UserLink } from "../parts/user-link.tsx";
 import { userPath } from "../parts/user-path.ts";
+import { calendarOfUtc } from "../usage/usage-rows.ts";
 
+/** The time where none is chosen. */
+const usual = "this-month";
 /** Users that are shown: those that used most. */
 const shownMax = 200;
 
@@ -27,13 +33,13 @@ const columns: readonly Column<UsageBucket>[] = [
   { name: "Cost", cell: (bucket) => costText(bucket), numeric: true },
 ];
 
-/** The end users of a month, the one with the most tokens first. */
+/** The end users of a time, the one with the most tokens first. */
 export function UserList() {
-  const [filters, setFilters] = useFilters("month", "agentId");
-  const months = monthChoices(new Date());
-  const month = months.find(({ name }) => name === filters.month) ?? (months[0] as MonthChoice);
+  const [filters, setFilters] = useFilters("since", "agentId");
+  const today = calendarOfUtc(new Date());
+  const days = daysIn(filters.since, today) ?? (daysIn(usual, today) as DaySpan);
   const query = {
-    ...{ from: month.from, to: month.to, groupBy: "user" as const, limit: shownMax },
+    ...{ ...days, groupBy: "user" as const, limit: shownMax },
     ...(filters.agentId !== undefined && { agentId: filters.agentId }),
   };
   const usage = useQuery({
@@ -41,15 +47,15 @@ export function UserList() {
     queryFn: ({ signal }) => parley.usage.get(query, { signal }),
   });
   return (
-    <PageFrame title="Users">
-      <FilterBar>
+    <PageFrame title="Users" actionsNeed="reader" actions={<CopyLink />}>
+      <FilterBar keeps>
         <OpenUser />
-        <SelectFilter
-          label="Month"
-          value={filters.month}
-          any="This month"
-          options={months.slice(1).map(({ name, label }) => [name, label] as const)}
-          onChange={(chosen) => setFilters({ month: chosen })}
+        <RangeFilter
+          value={filters.since}
+          usual={usual}
+          ofDays
+          now={today}
+          onChange={(since) => setFilters({ since })}
         />
         <AgentPicker value={filters.agentId} onChange={(chosen) => setFilters({ agentId: chosen })} optional />
       </FilterBar>
@@ -61,12 +67,15 @@ export function UserList() {
               No turn of a user in this time. A turn belongs to the one that its request names as <code>userId</code>.
             </Empty>
           ) : (
-            <DataTable
-              caption="Users, the most tokens first"
-              columns={columns}
-              rows={rows}
-              rowKey={(row) => row.userId ?? ""}
-            />
+            <>
+              <CostNote of={rows} />
+              <DataTable
+                caption="Users, the most tokens first"
+                columns={columns}
+                rows={rows}
+                rowKey={(row) => row.userId ?? ""}
+              />
+            </>
           );
         }}
       </Await>

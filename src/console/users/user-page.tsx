@@ -5,20 +5,24 @@ import { parley } from "../api/client.ts";
 import { useFilters } from "../api/filters.ts";
 import { ButtonLink } from "../parts/button.tsx";
 import { CopyLink } from "../parts/copyable-id.tsx";
-import { FilterBar, SelectFilter } from "../parts/filter-bar.tsx";
+import { CostFact, unpricedOf } from "../parts/cost.tsx";
+import { FilterBar } from "../parts/filter-bar.tsx";
 import { countText, durationText } from "../parts/moment.ts";
-import { costText } from "../parts/money.ts";
-import { type MonthChoice, monthChoices } from "../parts/months.ts";
 import { Facts, PageFrame, Section } from "../parts/page.tsx";
+import { type DaySpan, daysIn } from "../parts/periods.ts";
+import { RangeFilter } from "../parts/range-filter.tsx";
 import { Await } from "../parts/states.tsx";
+import { StoppedMark } from "../parts/user-link.tsx";
 import { SessionsOf } from "../sessions/sessions-of.tsx";
 import { TurnsOf } from "../turns/turns-of.tsx";
+import { calendarOfUtc } from "../usage/usage-rows.ts";
 import { NewClientToken } from "./client-token.tsx";
 import { ForgetUser } from "./forget-user.tsx";
 import { StopUser } from "./stop-user.tsx";
+import { UserBudgets } from "./user-budgets.tsx";
 import { UserMemories } from "./user-memories.tsx";
 
-/** One end user: what they used in a month, their sessions and turns, and what agents remember of them. */
+/** One end user: what they used, their sessions and turns, and what agents remember of them. */
 export function UserPage({ userId }: { readonly userId: string }) {
   const named = encodeURIComponent(userId);
   const nameOf = useAgentName();
@@ -30,6 +34,7 @@ export function UserPage({ userId }: { readonly userId: string }) {
     <PageFrame
       title={userId}
       parent={{ title: "Users", to: "/users" }}
+      mark={<StoppedMark userId={userId} />}
       actionsNeed="reader"
       actions={
         <>
@@ -40,22 +45,17 @@ export function UserPage({ userId }: { readonly userId: string }) {
         </>
       }
     >
-      <MonthOfUser userId={userId} />
+      <UsedByUser userId={userId} />
+      <UserBudgets userId={userId} />
       <Section
-        title="Sessions"
+        title="Latest sessions"
         actionsNeed="reader"
         actions={<ButtonLink to={`/sessions?userId=${named}`}>All</ButtonLink>}
       >
-        <SessionsOf
-          of={{ userId }}
-          load={(page, signal) => parley.sessions.listLatest({ userId, ...page }, { signal })}
-          caption="Sessions of this user"
-          empty="There is none."
-          columns={[agent]}
-        />
+        <SessionsOf of={{ userId }} caption="Sessions of this user" empty="There is none." columns={[agent]} />
       </Section>
       <Section
-        title="Turns"
+        title="Latest turns"
         actionsNeed="reader"
         actions={
           <>
@@ -74,39 +74,46 @@ export function UserPage({ userId }: { readonly userId: string }) {
   );
 }
 
-function MonthOfUser({ userId }: { readonly userId: string }) {
-  const [filters, setFilters] = useFilters("month");
-  const months = monthChoices(new Date());
-  const month = months.find(({ name }) => name === filters.month) ?? (months[0] as MonthChoice);
-  const query = { userId, from: month.from, to: month.to, groupBy: "model" as const };
+/** The time where none is chosen. */
+const usual = "this-month";
+
+function UsedByUser({ userId }: { readonly userId: string }) {
+  const [filters, setFilters] = useFilters("since");
+  const today = calendarOfUtc(new Date());
+  const days = daysIn(filters.since, today) ?? (daysIn(usual, today) as DaySpan);
+  const query = { userId, ...days, groupBy: "model" as const };
   const usage = useQuery({
     queryKey: ["usage", "of-user", query],
     queryFn: ({ signal }) => parley.usage.get(query, { signal }),
   });
   return (
-    <>
+    <Section title="Used">
       <FilterBar>
-        <SelectFilter
-          label="Month"
-          value={filters.month}
-          any="This month"
-          options={months.slice(1).map(({ name, label }) => [name, label] as const)}
-          onChange={(chosen) => setFilters({ month: chosen })}
+        <RangeFilter
+          value={filters.since}
+          usual={usual}
+          ofDays
+          now={today}
+          onChange={(since) => setFilters({ since })}
         />
       </FilterBar>
       <Await query={usage}>
         {({ totals, buckets }) => (
           <Facts
             facts={{
-              Cost: <strong>{costText(totals)}</strong>,
-              Turns: countText(totals.requestCount),
+              Cost: totals.requestCount === 0 ? null : <CostFact of={totals} models={unpricedOf(buckets)} />,
+              Turns: (
+                <Link href={`/turns?userId=${encodeURIComponent(userId)}&since=${filters.since ?? usual}`}>
+                  {countText(totals.requestCount)}
+                </Link>
+              ),
               Tokens: `${countText(totals.inputTokens)} in, ${countText(totals.outputTokens)} out`,
-              "Time of turns": durationText(totals.durationMs),
-              Models: buckets.length === 0 ? null : buckets.map(({ model }) => model ?? "–").join(", "),
+              "Time in turns": durationText(totals.durationMs),
+              Models: buckets.length === 0 ? null : [...new Set(buckets.map(({ model }) => model ?? "–"))].join(", "),
             }}
           />
         )}
       </Await>
-    </>
+    </Section>
   );
 }

@@ -12,6 +12,7 @@ import { ListView } from "../parts/list-view.tsx";
 import { durationText } from "../parts/moment.ts";
 import { toast, toastError } from "../parts/toasts.tsx";
 import { When } from "../parts/when.tsx";
+import { attemptText, newestAttempt } from "./webhook-words.ts";
 
 const statusChoices = ["pending", "succeeded", "failed"] as const;
 
@@ -73,13 +74,14 @@ function NextAttempt({ nextAttemptAt }: WebhookDelivery) {
 }
 
 /** What the receiver said last, or why it could not be asked. */
-function LastAttempt({ attempts }: WebhookDelivery) {
-  const last = attempts.toSorted((one, other) => Date.parse(other.at) - Date.parse(one.at))[0];
+function LastAttempt(delivery: WebhookDelivery) {
+  const last = newestAttempt([delivery]);
   if (last === undefined) return <span className="faint">–</span>;
-  // The error `status` says no more than the status code.
-  const error = last.error === "status" ? null : last.error?.replaceAll("_", " ");
-  const said = [last.statusCode, error].filter((each) => each != null).join(", ");
-  return `${said} in ${durationText(last.ms)}`;
+  return (
+    <span className={last.error === null ? undefined : "said-failure"}>
+      {attemptText(last)}, in {durationText(last.ms)}
+    </span>
+  );
 }
 
 function RetryDelivery({ delivery: { id, webhookId } }: { readonly delivery: WebhookDelivery }) {

@@ -12,6 +12,7 @@ import { ApiForm, useApiForm } from "../parts/form.tsx";
 import { ListView } from "../parts/list-view.tsx";
 import { PageFrame } from "../parts/page.tsx";
 import { When } from "../parts/when.tsx";
+import { FailingFacts } from "./failing.tsx";
 import { WebhookControls } from "./webhook-controls.tsx";
 import { WebhookSecret } from "./webhook-secret.tsx";
 import { formOfWebhook, type WebhookForm, webhookOfForm, webhookStatus } from "./webhook-words.ts";
@@ -32,8 +33,8 @@ const columns: readonly Column<Webhook>[] = [
       <>
         <StatusBadge status={webhookStatus(webhook)} />
         {webhook.enabled && webhook.failingSince !== null && (
-          <span className="block faint">
-            since <When at={webhook.failingSince} />
+          <span className="block said-failure">
+            <FailingFacts webhook={webhook} />
           </span>
         )}
       </>

@@ -5,13 +5,12 @@ import { queryClient } from "../api/queries.ts";
 import { StatusBadge } from "../parts/badge.tsx";
 import { CodeBlock } from "../parts/code-block.tsx";
 import { CopyableId } from "../parts/copyable-id.tsx";
-import { ConfirmButton } from "../parts/dialog.tsx";
 import { ApiForm, useApiForm } from "../parts/form.tsx";
-import { countOf } from "../parts/moment.ts";
 import { Facts, PageFrame, Section } from "../parts/page.tsx";
 import { Await } from "../parts/states.tsx";
 import { toast } from "../parts/toasts.tsx";
 import { When } from "../parts/when.tsx";
+import { Failing } from "./failing.tsx";
 import { WebhookActions } from "./webhook-actions.tsx";
 import { WebhookControls } from "./webhook-controls.tsx";
 import { WebhookDeliveries } from "./webhook-deliveries.tsx";
@@ -40,7 +39,7 @@ export function WebhookPage({ webhookId }: { readonly webhookId: string }) {
                 <strong>{known.disabledReason.code}</strong> {known.disabledReason.message}
               </p>
             )}
-            {known.enabled && known.failingSince !== null && <Failing webhook={known} since={known.failingSince} />}
+            {known.enabled && known.failingSince !== null && <Failing webhook={known} />}
             <WebhookFacts webhook={known} />
             <Section title="Deliveries">
               <WebhookDeliveries webhookId={known.id} />
@@ -53,49 +52,6 @@ export function WebhookPage({ webhookId }: { readonly webhookId: string }) {
         )}
       </Await>
     </PageFrame>
-  );
-}
-
-/** Deliveries that are counted and sent again at once. */
-const countedMax = 100;
-
-/** Says that nothing arrives, how much waits, and sends all of it again. */
-function Failing({ webhook, since }: { readonly webhook: Webhook; readonly since: string }) {
-  const pending = useQuery({
-    queryKey: ["webhook-deliveries", webhook.id, "pending", "counted"],
-    queryFn: ({ signal }) =>
-      parley.webhookDeliveries.list(webhook.id, { status: "pending", limit: countedMax }, { signal }),
-    refetchInterval: 5_000,
-  });
-  const waiting = pending.data?.data ?? [];
-  const nextAt = waiting
-    .map(({ nextAttemptAt }) => nextAttemptAt)
-    .filter((at) => at !== null)
-    .toSorted()[0];
-  async function retryAll(): Promise<void> {
-    for (const { id } of waiting) await parley.webhookDeliveries.retry(webhook.id, id);
-    await queryClient.invalidateQueries({ queryKey: ["webhook-deliveries", webhook.id] });
-    await queryClient.invalidateQueries({ queryKey: ["webhook", webhook.id] });
-    toast(`${countOf(waiting.length, "delivery", "deliveries")} sent again.`);
-  }
-  return (
-    <section className="failure-box" aria-label="Failing">
-      <p>
-        <strong>Failing</strong> since <When at={since} />.{" "}
-        {pending.data !== undefined &&
-          `${pending.data.nextCursor === null ? "" : "More than "}${countOf(waiting.length, "delivery waits", "deliveries wait")}.`}{" "}
-        {nextAt !== undefined && Date.parse(nextAt) > Date.now() && (
-          <>
-            The next attempt is <When at={nextAt} />.
-          </>
-        )}
-      </p>
-      {waiting.length > 0 && (
-        <ConfirmButton label="Retry all" tone="plain" title="Send what waits now?" onConfirm={retryAll}>
-          <p>{countOf(waiting.length, "delivery is", "deliveries are")} sent, one after the other.</p>
-        </ConfirmButton>
-      )}
-    </section>
   );
 }
 

@@ -1,4 +1,4 @@
-import type { Webhook } from "parley/client";
+import type { Webhook, WebhookDelivery } from "parley/client";
 
 type WebhookEventName = Webhook["events"][number];
 
@@ -12,7 +12,6 @@ export const webhookEventChoices = [
   ["mcp_connection.changed", "An MCP connection's status has changed."],
   ["budget.warned", "A budget is nearly used up."],
   ["budget.reached", "A budget is used up."],
-  ["audit.recorded", "Somebody changed something."],
   ["audit.recorded", "Somebody changed something."],
 ] as const satisfies readonly (readonly [WebhookEventName, string])[];
 
@@ -37,4 +36,32 @@ export function webhookOfForm({ url, description, events }: WebhookForm) {
 export function webhookStatus({ enabled, failingSince }: Webhook): "disabled" | "failing" | "enabled" {
   if (!enabled) return "disabled";
   return failingSince === null ? "enabled" : "failing";
+}
+
+type Attempt = WebhookDelivery["attempts"][number];
+
+/** Why an attempt does not count, beside the status that the server answered with. */
+const faults: { readonly [error: string]: string } = {
+  redirect: "the server sends it elsewhere, which is not followed",
+  timed_out: "the server did not answer in time",
+  unreachable: "the server could not be reached",
+  address_refused: "the address is not public, or not https",
+  secret_unavailable: "the secret cannot be opened just now",
+};
+
+/** What came of an attempt in words: `the server answered with 503`. */
+export function attemptText({ statusCode, error }: Pick<Attempt, "statusCode" | "error">): string {
+  const answered = statusCode === null ? null : `the server answered with ${statusCode}`;
+  const fault = error === null || error === "status" ? null : (faults[error] ?? error.replaceAll("_", " "));
+  return [answered, fault].filter((each) => each !== null).join(": ") || "nothing is known of it";
+}
+
+/** The newest attempt of some deliveries. */
+export function newestAttempt(deliveries: readonly Pick<WebhookDelivery, "attempts">[]): Attempt | undefined {
+  return deliveries
+    .flatMap(({ attempts }) => attempts)
+    .reduce<Attempt | undefined>(
+      (newest, each) => (newest === undefined || Date.parse(each.at) > Date.parse(newest.at) ? each : newest),
+      undefined,
+    );
 }

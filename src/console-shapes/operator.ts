@@ -1,5 +1,3 @@
-/** What `/console/api/operator/…` responds with. */
-
 /** The jobs of one kind. */
 export interface JobsOfKind {
   readonly task: string;
@@ -19,41 +17,45 @@ export interface ShownTurnCounts {
   readonly waiting: number;
 }
 
-/** The queue, by kind of job and by tenant. */
+/** The queue, by kind of job and by tenant: `GET /console/api/operator/queue`. */
 export interface QueueState {
   readonly at: string;
   readonly jobs: readonly JobsOfKind[];
   readonly tenants: readonly (ShownTurnCounts & { readonly tenantId: string; readonly name: string })[];
 }
 
-/** A turn that a worker runs. */
-export interface ShownTurn {
+/** A turn that a worker runs: ids and times, no content. */
+export interface ShownTurn<Time = string> {
   readonly turnId: string;
   readonly tenantId: string;
   readonly agentId: string;
   readonly sessionId: string | null;
   readonly kind: string;
-  readonly startedAt: string;
+  readonly startedAt: Time;
 }
 
-/** A worker process. */
-export interface WorkerState {
+/** A worker process: `GET /console/api/operator/workers`. */
+export interface WorkerState<Time = string> {
   readonly workerId: string;
   readonly host: string;
   readonly pid: number | null;
   readonly state: "working" | "draining" | "silent";
   readonly slots: number;
   readonly turns: number;
-  readonly startedAt: string;
+  readonly startedAt: Time;
   readonly beatSecondsAgo: number;
+  /** Null: of a version that does not say. */
+  readonly version: string | null;
+  readonly memoryBytes: number | null;
   readonly tenants: readonly { readonly tenantId: string; readonly turns: number }[];
-  readonly running: readonly ShownTurn[];
+  readonly running: readonly ShownTurn<Time>[];
 }
 
-/** A job without attempts left. */
-export interface DeadJob {
+/** A dead letter, a job without attempts left: `GET /console/api/operator/dead-letters`. */
+export interface DeadLetter {
   readonly id: string;
   readonly task: string;
+  /** Ids only. */
   readonly payload: unknown;
   readonly attempts: number;
   readonly maxAttempts: number;
@@ -77,7 +79,7 @@ export interface ChangeableLimits {
   readonly weight: number;
 }
 
-/** A tenant as an operator sees it. */
+/** A tenant as an operator sees it: `GET /console/api/operator/tenants`. */
 export interface TenantState extends ChangeableLimits {
   readonly tenantId: string;
   readonly name: string;
@@ -99,35 +101,4 @@ export interface EndedCounts {
   readonly running: number;
   readonly waiting: number;
   readonly runs: number;
-}
-
-/** How the installation is. */
-export interface InstallationHealth {
-  readonly at: string;
-  readonly version: string;
-  readonly hour: {
-    readonly accepted: number;
-    readonly succeeded: number;
-    readonly failed: number;
-    readonly firstTextMsP50: number | null;
-    readonly firstTextMsP95: number | null;
-  };
-  readonly causes: readonly { readonly code: string; readonly message: string; readonly count: number }[];
-  readonly tenants: readonly {
-    readonly tenantId: string;
-    readonly name: string;
-    readonly turns: number;
-    readonly failed: number;
-    readonly tokens: number;
-  }[];
-  readonly postgres: {
-    readonly version: string;
-    readonly bytes: number;
-    readonly connections: number;
-    readonly connectionsMax: number;
-    readonly oldestTransactionSeconds: number;
-    readonly isStandby: boolean;
-  };
-  /** How long the relay took to answer; null where it did not in time. */
-  readonly relayPingMs: number | null;
 }
