@@ -87,6 +87,7 @@ CREATE TABLE agents (
   avatar_id text,
   created_at timestamp with time zone DEFAULT now() NOT NULL,
   updated_at timestamp with time zone DEFAULT now() NOT NULL,
+  saved_questions json DEFAULT '[]'::json NOT NULL,
   CONSTRAINT agents_pkey PRIMARY KEY (id),
   CONSTRAINT agents_status_check CHECK (status = ANY (ARRAY['active'::text, 'disabled'::text])),
   CONSTRAINT agents_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(id),
@@ -106,6 +107,9 @@ CREATE TABLE agent_versions (
   config json NOT NULL,
   provider_id text GENERATED ALWAYS AS (config ->> 'providerId'::text) STORED,
   created_at timestamp with time zone DEFAULT now() NOT NULL,
+  change_note text,
+  actor_type text,
+  actor_id text,
   CONSTRAINT agent_versions_pkey PRIMARY KEY (agent_id, version),
   CONSTRAINT agent_versions_agent_id_fkey FOREIGN KEY (agent_id) REFERENCES agents(id) ON DELETE CASCADE
 );
@@ -164,6 +168,7 @@ CREATE TABLE audit_events (
   request_id text,
   changes text[] NOT NULL,
   agent_id text,
+  changed_values json,
   CONSTRAINT audit_events_pkey PRIMARY KEY (id),
   CONSTRAINT audit_events_actor_type_check CHECK (actor_type = ANY (ARRAY['api_key'::text, 'member'::text, 'dashboard_user'::text, 'operator'::text, 'chat_user'::text, 'system'::text]))
 );
@@ -429,6 +434,30 @@ CREATE TABLE continuations (
 );
 CREATE INDEX continuations_session ON continuations USING btree (session_id, created_at);
 CREATE INDEX continuations_turn ON continuations USING btree (turn_id);
+
+CREATE TABLE gauges (
+  at timestamp with time zone NOT NULL,
+  turns_waiting integer NOT NULL,
+  turns_running integer NOT NULL,
+  jobs_ready integer NOT NULL,
+  oldest_seconds double precision NOT NULL,
+  dead_letters integer NOT NULL,
+  http_memory_bytes bigint NOT NULL,
+  worker_memory_bytes bigint NOT NULL,
+  postgres_connections integer NOT NULL,
+  CONSTRAINT gauges_pkey PRIMARY KEY (at)
+);
+
+CREATE TABLE http_processes (
+  id text NOT NULL,
+  host text NOT NULL,
+  pid integer NOT NULL,
+  version text NOT NULL,
+  memory_bytes bigint NOT NULL,
+  started_at timestamp with time zone DEFAULT now() NOT NULL,
+  beat_at timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT http_processes_pkey PRIMARY KEY (id)
+);
 
 CREATE TABLE idempotency_keys (
   tenant_id text NOT NULL,
@@ -745,7 +774,7 @@ CREATE INDEX sessions_agent_user ON sessions USING btree (tenant_id, agent_id, u
 CREATE INDEX sessions_latest ON sessions USING btree (tenant_id, updated_at, id) WHERE visible AND deleted_at IS NULL AND message_count > 0;
 CREATE INDEX sessions_latest_user ON sessions USING btree (tenant_id, user_id, updated_at, id) WHERE visible AND deleted_at IS NULL AND message_count > 0;
 CREATE INDEX sessions_line ON sessions USING btree (id) WHERE line > 0;
-CREATE INDEX sessions_pinned ON sessions USING btree (agent_id, pinned_version);
+CREATE INDEX sessions_pinned ON sessions USING btree (agent_id, pinned_version) WHERE pinned_version IS NOT NULL;
 
 CREATE TABLE skill_files (
   skill_id text NOT NULL,
@@ -1077,6 +1106,8 @@ CREATE TABLE workers (
   drain_requested_at timestamp with time zone,
   started_at timestamp with time zone DEFAULT now() NOT NULL,
   beat_at timestamp with time zone DEFAULT now() NOT NULL,
+  version text,
+  memory_bytes bigint,
   CONSTRAINT workers_pkey PRIMARY KEY (id)
 );
 

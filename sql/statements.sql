@@ -329,7 +329,7 @@ accepted as (
 ), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
   select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $30::smallint, id from (
     select id as kind_id from graphile_worker._private_tasks where identifier = 'turn'
-  ) kind cross join (select * from "accepted" where parked_at is null) queued returning key)
+  ) kind cross join (select * from accepted where parked_at is null) queued returning key)
 select id as turn_id, 'accepted' as word, case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $31, job_key => id
 )).id end end as job,
 case when parked_at is null then pg_notify('jobs:insert', json_build_object('count', count(*) filter (where parked_at is null) over ())::text)::text end as job_announced,
@@ -342,7 +342,7 @@ union all select turn_id, word, null, null, null from due where word is not null
 --   $19 text[], $20 text[], $21 text[], $22 text[], $23 text[], $24 text[], $25 text[], $26 text[], $27 text[],
 --   $28 text[], $29 bigint, $30 text, $31 boolean, $32 smallint, $33 integer, $34 text, $35 text
 -- plan: shares: turns by turns_parked, turns by turns_tenant_active
--- plan: due: turns by turns_one_active, sessions by sessions_pkey, locks them, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated, api_keys by api_keys_tenant, tenants by tenants_pkey, messages by messages_id
+-- plan: due: turns by turns_one_active, sessions by sessions_pkey, locks them, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated, api_keys by api_keys_tenant, tenants by tenants_pkey, sessions by sessions_pkey, messages by messages_id
 -- plan: made: inserts sessions
 -- plan: accepted: inserts turns
 -- plan: job: _private_tasks by tasks_identifier_key, inserts _private_jobs
@@ -370,10 +370,13 @@ sent as materialized (select turn_id::text, tenant_id::text, agent_id::text, ses
   when held.line > 0 then 'line'
   when agent.id is null then 'not_found'
   when agent.refusal is not null then agent.refusal
+  when asked.message_id is not null and not exists (
+    select 1 from sessions s
+    where s.id = asked.session_id and s.message_count = held.message_count and s.updated_at = held.updated_at) then 'stale'
   when asked.message_id is not null and exists (
     select 1 from messages m where m.session_id = asked.session_id and m.id = asked.message_id) then 'twice' end as word
   from asked left join lateral (
-    select id, user_id, pinned_version, line from sessions
+    select id, user_id, pinned_version, line, message_count, updated_at from sessions
     where id = asked.session_id and not asked.new_session and (tenant_id || '') = asked.tenant_id
     and (agent_id || '') = asked.agent_id and deleted_at is null and (
       select true from turns where session_id = asked.session_id and status in ('queued', 'running', 'waiting') limit 1) is null
@@ -406,7 +409,7 @@ accepted as (
 ), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
   select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $32::smallint, id from (
     select id as kind_id from graphile_worker._private_tasks where identifier = 'turn'
-  ) kind cross join (select * from "accepted" where parked_at is null) queued returning key)
+  ) kind cross join (select * from accepted where parked_at is null) queued returning key)
 select id as turn_id, 'accepted' as word, case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $33, job_key => id
 )).id end end as job,
 case when parked_at is null then pg_notify('jobs:insert', json_build_object('count', count(*) filter (where parked_at is null) over ())::text)::text end as job_announced,
@@ -418,7 +421,7 @@ union all select turn_id, word, null, null, null from due where word is not null
 --   $9 integer, $10 integer, $11 text, $12 json, $13 text, $14 bigint, $15 text msg_…, $16 text, $17 json, $18 json,
 --   $19 json, $20 text req_…, $21 text, $22 timestamp with time zone, $23 integer, $24 boolean, $25 text, $26 text,
 --   $27 text, $28 bytea, $29 text, $30 boolean, $31 smallint, $32 integer, $33 text, $34 text
--- plan: due: api_keys by api_keys_tenant, tenants by tenants_pkey, idempotency_keys by idempotency_keys_pkey, turns by turns_tenant_active, messages by messages_id, sessions by sessions_pkey, locks them, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated
+-- plan: due: api_keys by api_keys_tenant, tenants by tenants_pkey, idempotency_keys by idempotency_keys_pkey, turns by turns_tenant_active, messages by messages_id, sessions by sessions_pkey, locks them, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated, sessions by sessions_pkey
 -- plan: counting: budgets by budgets_tenant, budget_spending by budget_spending_pkey
 -- plan: counted_sums: budget_spending by budget_spending_pkey, locks them
 -- plan: made: inserts sessions
@@ -449,10 +452,13 @@ asked as not materialized (
   when held.line > 0 then 'line'
   when agent.id is null then 'not_found'
   when agent.refusal is not null then agent.refusal
+  when asked.message_id is not null and not exists (
+    select 1 from sessions s
+    where s.id = asked.session_id and s.message_count = held.message_count and s.updated_at = held.updated_at) then 'stale'
   when asked.message_id is not null and exists (
     select 1 from messages m where m.session_id = asked.session_id and m.id = asked.message_id) then 'twice' end as word
   from asked left join lateral (
-    select id, user_id, pinned_version, line from sessions
+    select id, user_id, pinned_version, line, message_count, updated_at from sessions
     where id = asked.session_id and not asked.new_session and (tenant_id || '') = asked.tenant_id
     and (agent_id || '') = asked.agent_id and deleted_at is null
     for no key update ) held on true
@@ -522,7 +528,7 @@ accepted as (
   from accepted join asked on turn_id = id where idempotency_key is not null order by 1, 2), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
   select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $31::smallint, id from (
     select id as kind_id from graphile_worker._private_tasks where identifier = 'turn'
-  ) kind cross join (select * from "accepted" where parked_at is null) queued returning key)
+  ) kind cross join (select * from accepted where parked_at is null) queued returning key)
 select id as turn_id, 'accepted' as word, case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $32, job_key => id
 )).id end end as job,
 case when parked_at is null then pg_notify('jobs:insert', json_build_object('count', count(*) filter (where parked_at is null) over ())::text)::text end as job_announced,
@@ -535,7 +541,7 @@ union all select turn_id, word, null, null, null from decided where word is not 
 --   $19 text[], $20 text[], $21 text[], $22 text[], $23 text[], $24 text[], $25 text[], $26 text[], $27 text[],
 --   $28 text[], $29 bigint, $30 text, $31 boolean, $32 smallint, $33 integer, $34 text, $35 text
 -- plan: shares: turns by turns_parked, turns by turns_tenant_active
--- plan: due: turns by turns_one_active, sessions by sessions_pkey, locks them, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated, api_keys by api_keys_tenant, tenants by tenants_pkey, idempotency_keys by idempotency_keys_pkey, messages by messages_id
+-- plan: due: turns by turns_one_active, sessions by sessions_pkey, locks them, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated, api_keys by api_keys_tenant, tenants by tenants_pkey, idempotency_keys by idempotency_keys_pkey, sessions by sessions_pkey, messages by messages_id
 -- plan: counting: budgets by budgets_tenant, budget_spending by budget_spending_pkey
 -- plan: counted_sums: budget_spending by budget_spending_pkey, locks them
 -- plan: made: inserts sessions
@@ -569,10 +575,13 @@ sent as materialized (select turn_id::text, tenant_id::text, agent_id::text, ses
   when held.line > 0 then 'line'
   when agent.id is null then 'not_found'
   when agent.refusal is not null then agent.refusal
+  when asked.message_id is not null and not exists (
+    select 1 from sessions s
+    where s.id = asked.session_id and s.message_count = held.message_count and s.updated_at = held.updated_at) then 'stale'
   when asked.message_id is not null and exists (
     select 1 from messages m where m.session_id = asked.session_id and m.id = asked.message_id) then 'twice' end as word
   from asked left join lateral (
-    select id, user_id, pinned_version, line from sessions
+    select id, user_id, pinned_version, line, message_count, updated_at from sessions
     where id = asked.session_id and not asked.new_session and (tenant_id || '') = asked.tenant_id
     and (agent_id || '') = asked.agent_id and deleted_at is null and (
       select true from turns where session_id = asked.session_id and status in ('queued', 'running', 'waiting') limit 1) is null
@@ -644,7 +653,7 @@ accepted as (
   from accepted join asked on turn_id = id where idempotency_key is not null order by 1, 2), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
   select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $32::smallint, id from (
     select id as kind_id from graphile_worker._private_tasks where identifier = 'turn'
-  ) kind cross join (select * from "accepted" where parked_at is null) queued returning key)
+  ) kind cross join (select * from accepted where parked_at is null) queued returning key)
 select id as turn_id, 'accepted' as word, case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $33, job_key => id
 )).id end end as job,
 case when parked_at is null then pg_notify('jobs:insert', json_build_object('count', count(*) filter (where parked_at is null) over ())::text)::text end as job_announced,
@@ -714,7 +723,7 @@ accepted as (
   from accepted join asked on turn_id = id where idempotency_key is not null order by 1, 2), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
   select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $30::smallint, id from (
     select id as kind_id from graphile_worker._private_tasks where identifier = 'turn'
-  ) kind cross join (select * from "accepted" where parked_at is null) queued returning key)
+  ) kind cross join (select * from accepted where parked_at is null) queued returning key)
 select id as turn_id, 'accepted' as word, case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $31, job_key => id
 )).id end end as job,
 case when parked_at is null then pg_notify('jobs:insert', json_build_object('count', count(*) filter (where parked_at is null) over ())::text)::text end as job_announced,
@@ -727,7 +736,7 @@ union all select turn_id, word, null, null, null from due where word is not null
 --   $19 text[], $20 text[], $21 text[], $22 text[], $23 text[], $24 text[], $25 text[], $26 text[], $27 text[],
 --   $28 text[], $29 bigint, $30 text, $31 boolean, $32 smallint, $33 integer, $34 text, $35 text
 -- plan: shares: turns by turns_parked, turns by turns_tenant_active
--- plan: due: turns by turns_one_active, sessions by sessions_pkey, locks them, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated, api_keys by api_keys_tenant, tenants by tenants_pkey, idempotency_keys by idempotency_keys_pkey, messages by messages_id
+-- plan: due: turns by turns_one_active, sessions by sessions_pkey, locks them, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated, api_keys by api_keys_tenant, tenants by tenants_pkey, idempotency_keys by idempotency_keys_pkey, sessions by sessions_pkey, messages by messages_id
 -- plan: made: inserts sessions
 -- plan: accepted: inserts turns
 -- plan: kept: inserts idempotency_keys
@@ -758,10 +767,13 @@ sent as materialized (select turn_id::text, tenant_id::text, agent_id::text, ses
   when held.line > 0 then 'line'
   when agent.id is null then 'not_found'
   when agent.refusal is not null then agent.refusal
+  when asked.message_id is not null and not exists (
+    select 1 from sessions s
+    where s.id = asked.session_id and s.message_count = held.message_count and s.updated_at = held.updated_at) then 'stale'
   when asked.message_id is not null and exists (
     select 1 from messages m where m.session_id = asked.session_id and m.id = asked.message_id) then 'twice' end as word
   from asked left join lateral (
-    select id, user_id, pinned_version, line from sessions
+    select id, user_id, pinned_version, line, message_count, updated_at from sessions
     where id = asked.session_id and not asked.new_session and (tenant_id || '') = asked.tenant_id
     and (agent_id || '') = asked.agent_id and deleted_at is null and (
       select true from turns where session_id = asked.session_id and status in ('queued', 'running', 'waiting') limit 1) is null
@@ -797,7 +809,7 @@ accepted as (
   from accepted join asked on turn_id = id where idempotency_key is not null order by 1, 2), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
   select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $32::smallint, id from (
     select id as kind_id from graphile_worker._private_tasks where identifier = 'turn'
-  ) kind cross join (select * from "accepted" where parked_at is null) queued returning key)
+  ) kind cross join (select * from accepted where parked_at is null) queued returning key)
 select id as turn_id, 'accepted' as word, case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $33, job_key => id
 )).id end end as job,
 case when parked_at is null then pg_notify('jobs:insert', json_build_object('count', count(*) filter (where parked_at is null) over ())::text)::text end as job_announced,
@@ -809,7 +821,7 @@ union all select turn_id, word, null, null, null from due where word is not null
 --   $9 integer, $10 integer, $11 text, $12 json, $13 text, $14 bigint, $15 text msg_…, $16 text, $17 json, $18 json,
 --   $19 json, $20 text req_…, $21 text, $22 timestamp with time zone, $23 integer, $24 boolean, $25 text, $26 text,
 --   $27 text, $28 bytea, $29 text, $30 boolean, $31 smallint, $32 integer, $33 text, $34 text
--- plan: due: api_keys by api_keys_tenant, tenants by tenants_pkey, turns by turns_tenant_active, messages by messages_id, sessions by sessions_pkey, locks them, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated
+-- plan: due: api_keys by api_keys_tenant, tenants by tenants_pkey, turns by turns_tenant_active, messages by messages_id, sessions by sessions_pkey, locks them, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated, sessions by sessions_pkey
 -- plan: accepted: turns by turns_parked, inserts turns
 -- plan: job: _private_tasks by tasks_identifier_key, inserts _private_jobs
 with /* turn.accept */
@@ -833,10 +845,13 @@ asked as not materialized (
   when held.line > 0 then 'line'
   when agent.id is null then 'not_found'
   when agent.refusal is not null then agent.refusal
+  when asked.message_id is not null and not exists (
+    select 1 from sessions s
+    where s.id = asked.session_id and s.message_count = held.message_count and s.updated_at = held.updated_at) then 'stale'
   when asked.message_id is not null and exists (
     select 1 from messages m where m.session_id = asked.session_id and m.id = asked.message_id) then 'twice' end as word
   from asked left join lateral (
-    select id, user_id, pinned_version, line from sessions
+    select id, user_id, pinned_version, line, message_count, updated_at from sessions
     where id = asked.session_id and not asked.new_session and (tenant_id || '') = asked.tenant_id
     and (agent_id || '') = asked.agent_id and deleted_at is null
     for no key update ) held on true
@@ -863,7 +878,7 @@ accepted as (
 ), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
   select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $31::smallint, id from (
     select id as kind_id from graphile_worker._private_tasks where identifier = 'turn'
-  ) kind cross join (select * from "accepted" where parked_at is null) queued returning key)
+  ) kind cross join (select * from accepted where parked_at is null) queued returning key)
 select id as turn_id, 'accepted' as word, case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $32, job_key => id
 )).id end end as job,
 case when parked_at is null then pg_notify('jobs:insert', json_build_object('count', count(*) filter (where parked_at is null) over ())::text)::text end as job_announced,
@@ -875,7 +890,7 @@ union all select turn_id, word, null, null, null from due where word is not null
 --   $9 integer, $10 integer, $11 text, $12 json, $13 text, $14 bigint, $15 text msg_…, $16 text, $17 json, $18 json,
 --   $19 json, $20 text req_…, $21 text, $22 timestamp with time zone, $23 integer, $24 boolean, $25 text, $26 text,
 --   $27 text req_…, $28 bytea, $29 text, $30 boolean, $31 smallint, $32 integer, $33 text, $34 text
--- plan: due: api_keys by api_keys_tenant, tenants by tenants_pkey, idempotency_keys by idempotency_keys_pkey, turns by turns_tenant_active, messages by messages_id, sessions by sessions_pkey, locks them, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated
+-- plan: due: api_keys by api_keys_tenant, tenants by tenants_pkey, idempotency_keys by idempotency_keys_pkey, turns by turns_tenant_active, messages by messages_id, sessions by sessions_pkey, locks them, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated, sessions by sessions_pkey
 -- plan: accepted: turns by turns_parked, inserts turns
 -- plan: kept: inserts idempotency_keys
 -- plan: job: _private_tasks by tasks_identifier_key, inserts _private_jobs
@@ -902,10 +917,13 @@ asked as not materialized (
   when held.line > 0 then 'line'
   when agent.id is null then 'not_found'
   when agent.refusal is not null then agent.refusal
+  when asked.message_id is not null and not exists (
+    select 1 from sessions s
+    where s.id = asked.session_id and s.message_count = held.message_count and s.updated_at = held.updated_at) then 'stale'
   when asked.message_id is not null and exists (
     select 1 from messages m where m.session_id = asked.session_id and m.id = asked.message_id) then 'twice' end as word
   from asked left join lateral (
-    select id, user_id, pinned_version, line from sessions
+    select id, user_id, pinned_version, line, message_count, updated_at from sessions
     where id = asked.session_id and not asked.new_session and (tenant_id || '') = asked.tenant_id
     and (agent_id || '') = asked.agent_id and deleted_at is null
     for no key update ) held on true
@@ -935,7 +953,7 @@ accepted as (
   from accepted join asked on turn_id = id where idempotency_key is not null order by 1, 2), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
   select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $31::smallint, id from (
     select id as kind_id from graphile_worker._private_tasks where identifier = 'turn'
-  ) kind cross join (select * from "accepted" where parked_at is null) queued returning key)
+  ) kind cross join (select * from accepted where parked_at is null) queued returning key)
 select id as turn_id, 'accepted' as word, case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $32, job_key => id
 )).id end end as job,
 case when parked_at is null then pg_notify('jobs:insert', json_build_object('count', count(*) filter (where parked_at is null) over ())::text)::text end as job_announced,
@@ -994,7 +1012,7 @@ accepted as (
 ), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
   select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $30::smallint, id from (
     select id as kind_id from graphile_worker._private_tasks where identifier = 'turn'
-  ) kind cross join (select * from "accepted" where parked_at is null) queued returning key)
+  ) kind cross join (select * from accepted where parked_at is null) queued returning key)
 select id as turn_id, 'accepted' as word, case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $31, job_key => id
 )).id end end as job,
 case when parked_at is null then pg_notify('jobs:insert', json_build_object('count', count(*) filter (where parked_at is null) over ())::text)::text end as job_announced,
@@ -1059,7 +1077,7 @@ accepted as (
   from accepted join asked on turn_id = id where idempotency_key is not null order by 1, 2), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
   select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $30::smallint, id from (
     select id as kind_id from graphile_worker._private_tasks where identifier = 'turn'
-  ) kind cross join (select * from "accepted" where parked_at is null) queued returning key)
+  ) kind cross join (select * from accepted where parked_at is null) queued returning key)
 select id as turn_id, 'accepted' as word, case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $31, job_key => id
 )).id end end as job,
 case when parked_at is null then pg_notify('jobs:insert', json_build_object('count', count(*) filter (where parked_at is null) over ())::text)::text end as job_announced,
@@ -1182,7 +1200,7 @@ with /* turn.ask */ asked as materialized (
   update tenants t set usage_credit = usage_credit - owed.tokens from owed where t.id = owed.id
 ), webhook_told as (
   insert into webhook_deliveries (id, webhook_id, tenant_id, type, ids, event_status, event, occurred_at)
-  select coalesce('whd_' || left(md5(w.id || told.type || told.key), 24), $2::text || right(replace(gen_random_uuid()::text, '-', ''), 15)),
+  select $2::text || right(replace(gen_random_uuid()::text, '-', ''), 15),
   w.id, told.tenant_id, told.type, told.ids, told.status, told.event, told.at
   from ( select 'approval.requested'::text as type, e.tenant_id as tenant_id, json_build_object( 'approvalId', a.id , 'toolCallId', a.tool_call_id , 'turnId', e.id , 'agentId', e.agent_id , 'sessionId', e.session_id , 'continuationId', e.continuation_id) as ids, 'pending' as status,
     null::json as event, e.agent_id::text as agent_id, null::text as key, now() as at from "approval" a cross join ended e union all select 'tool_call.requested'::text as type, e.tenant_id as tenant_id, json_build_object( 'toolCallId', a.tool_call_id , 'turnId', e.id , 'agentId', e.agent_id , 'sessionId', e.session_id , 'continuationId', e.continuation_id) as ids, 'pending' as status,
@@ -1679,7 +1697,7 @@ with /* turn.end */ asked as materialized (
   select (graphile_worker.add_job('turn.after', json_build_object( 'stopId', e.id , 'turnId', e.id , 'tenantId', e.tenant_id), max_attempts => $3, job_key => 'turn.after:' || e.id
   )).id
   from ended e where e.kind in ('chat', 'task') or (
-    select n.monetization or exists (select 1 from webhooks where tenant_id = n.id and enabled) from tenants n where n.id = e.tenant_id) union all select (graphile_worker.add_job('session.next', json_build_object( 'sessionId', e.session_id , 'tenantId', e.tenant_id), max_attempts => $4, job_key => 'session.next:' || e.session_id
+    select n.monetization or exists (select 1 from webhooks where tenant_id = n.id and enabled and events && array[ 'turn.ended' , 'budget.warned' , 'budget.reached']) from tenants n where n.id = e.tenant_id) union all select (graphile_worker.add_job('session.next', json_build_object( 'sessionId', e.session_id , 'tenantId', e.tenant_id), max_attempts => $4, job_key => 'session.next:' || e.session_id
   )).id
   from ended e where e.home_line > 0 and e.before <> 'enqueued' union all select (graphile_worker.add_job('session.purge', json_build_object( 'sessionId', id , 'tenantId', tenant_id), max_attempts => $5, job_key => 'session.purge:' || id
       , run_at => now() + make_interval(secs => $6))).id
@@ -1773,7 +1791,7 @@ with /* turn.end */ asked as materialized (
   select (graphile_worker.add_job('turn.after', json_build_object( 'stopId', e.id , 'turnId', e.id , 'tenantId', e.tenant_id), max_attempts => $4, job_key => 'turn.after:' || e.id
   )).id
   from ended e where e.kind in ('chat', 'task') or (
-    select n.monetization or exists (select 1 from webhooks where tenant_id = n.id and enabled) from tenants n where n.id = e.tenant_id) union all select (graphile_worker.add_job('session.next', json_build_object( 'sessionId', e.session_id , 'tenantId', e.tenant_id), max_attempts => $5, job_key => 'session.next:' || e.session_id
+    select n.monetization or exists (select 1 from webhooks where tenant_id = n.id and enabled and events && array[ 'turn.ended' , 'budget.warned' , 'budget.reached']) from tenants n where n.id = e.tenant_id) union all select (graphile_worker.add_job('session.next', json_build_object( 'sessionId', e.session_id , 'tenantId', e.tenant_id), max_attempts => $5, job_key => 'session.next:' || e.session_id
   )).id
   from ended e where e.home_line > 0 and e.before <> 'enqueued'
 )
@@ -1996,7 +2014,7 @@ with /* turn.start */ started as (
 ), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
   select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $7::smallint, id from (
     select id as kind_id from graphile_worker._private_tasks where identifier = 'turn'
-  ) kind cross join (select * from "started" where parked_at is null) queued returning key)
+  ) kind cross join (select * from started where parked_at is null) queued returning key)
 select case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $8, job_key => id
 )).id end end as job,
 case when parked_at is null then pg_notify('jobs:insert', json_build_object('count', count(*) filter (where parked_at is null) over ())::text)::text end as job_announced,
@@ -2071,23 +2089,24 @@ select /* turn.unlock */ pg_advisory_unlock(hashtextextended(key, 0)) from unnes
 -- worker.beat
 
 -- when: each second of a worker
--- parameters: $1 text wk_…, $2 text, $3 text[], $4 text, $5 integer, $6 integer, $7 boolean, $8 boolean,
---   $9 double precision, $10 text wk_…, $11 double precision, $12 text wk_…, $13 double precision, $14 text wk_…,
---   $15 text wk_…, $16 double precision, $17 text wk_…, $18 text[]
+-- parameters: $1 text wk_…, $2 text, $3 text[], $4 text, $5 integer, $6 integer, $7 boolean, $8 boolean, $9 text,
+--   $10 bigint, $11 double precision, $12 text wk_…, $13 double precision, $14 text wk_…, $15 double precision,
+--   $16 text wk_…, $17 text wk_…, $18 double precision, $19 text wk_…, $20 text[]
 -- plan: the statement: turns by turns_parked, reads all workers, reads all workers, reads all workers, workers by workers_pkey, turns by turns_pkey, reads all queue_pauses
 -- plan: beat: inserts workers
 with /* worker.beat */ beat as (
-  insert into workers (id, application_name, queue_worker_ids, host, pid, slots, has_room, listens)
-  values ($1, $2, $3, $4, $5, $6, $7, $8)
+  insert into workers (id, application_name, queue_worker_ids, host, pid, slots, has_room, listens, version, memory_bytes)
+  values ($1, $2, $3, $4, $5, $6, $7, $8,
+    $9, $10)
   on conflict (id) do update set beat_at = now(), queue_worker_ids = excluded.queue_worker_ids, has_room = excluded.has_room,
-  listens = excluded.listens
+  listens = excluded.listens, memory_bytes = excluded.memory_bytes
   returning drain_requested_at
 )
 select pg_backend_pid() as pid, (select drain_requested_at is not null from beat) as drain,
 (select true from turns p where (p.status = 'queued' and p.parked_at is not null and p.cancel_requested_at is null) order by p.tenant_id, p.accepted_at, p.id limit 1) is not null as parked,
-(select count(*)::int from workers where has_room and beat_at > now() - $9 * interval '1 millisecond' and id <> $10) as with_room,
-(select count(*)::int from workers where listens and beat_at > now() - $11 * interval '1 millisecond' and id <> $12) as listening,
-(select count(*)::int from workers where listens and has_room and beat_at > now() - $13 * interval '1 millisecond' and id <> $14) as listening_with_room,
-(select count(*)::int from workers where has_room and id < $15 and beat_at > now() - $16 * interval '1 millisecond' and id <> $17) as older_with_room,
-array(select id from turns where id = any($18) and cancel_requested_at is not null) as canceled,
+(select count(*)::int from workers where has_room and beat_at > now() - $11 * interval '1 millisecond' and id <> $12) as with_room,
+(select count(*)::int from workers where listens and beat_at > now() - $13 * interval '1 millisecond' and id <> $14) as listening,
+(select count(*)::int from workers where listens and has_room and beat_at > now() - $15 * interval '1 millisecond' and id <> $16) as listening_with_room,
+(select count(*)::int from workers where has_room and id < $17 and beat_at > now() - $18 * interval '1 millisecond' and id <> $19) as older_with_room,
+array(select id from turns where id = any($20) and cancel_requested_at is not null) as canceled,
 array(select coalesce(tenant_id, '') from queue_pauses) as paused;

@@ -1,4 +1,4 @@
-import type { AnySql } from "../kernel/database/client.ts";
+import type { AnySql, Tx } from "../kernel/database/client.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { getAgent } from "./store.ts";
 
@@ -29,23 +29,25 @@ export async function listAttachments(sql: AnySql, tenantId: string, agentId: st
   return rows.map(showAttachment);
 }
 
-/** Changes an attachment's settings; fields that are left out stay. Throws 404. */
+/** Changes an attachment's settings; fields that are left out stay. Returns it as it was and as it is. Throws 404. */
 export async function updateAttachment(
-  sql: AnySql,
+  inner: Tx,
   tenantId: string,
-  agentId: string,
-  mcpConnectionId: string,
+  { agentId, mcpConnectionId }: { readonly agentId: string; readonly mcpConnectionId: string },
   fields: { forwardUserId?: boolean; forwardedMetadataKeys?: string[] },
-): Promise<McpAttachment> {
-  const [row] = await sql<AttachmentRow[]>`
-    update mcp_attachments set updated_at = now(),
-      forward_user_id = coalesce(${fields.forwardUserId ?? null}, forward_user_id),
-      forwarded_metadata_keys = coalesce(${fields.forwardedMetadataKeys ?? null}::text[], forwarded_metadata_keys)
-    where agent_id = (select id from agents where id = ${agentId} and tenant_id = ${tenantId})
-      and mcp_connection_id = ${mcpConnectionId}
-    returning ${columns(sql)}`;
-  if (row === undefined) throw new ApiError("not_found");
-  return showAttachment(row);
+): Promise<{ before: McpAttachment; after: McpAttachment }> {
+  const named = inner`
+    agent_id = (select id from agents where id = ${agentId} and tenant_id = ${tenantId})
+      and mcp_connection_id = ${mcpConnectionId}`;
+  const [before] = await inner<AttachmentRow[]>`
+    select ${columns(inner)} from mcp_attachments where ${named} for no key update`;
+  if (before === undefined) throw new ApiError("not_found");
+  const { forwardUserId, forwardedMetadataKeys } = { ...before, ...fields };
+  const [after] = await inner<AttachmentRow[]>`
+    update mcp_attachments set updated_at = now(), forward_user_id = ${forwardUserId},
+      forwarded_metadata_keys = ${forwardedMetadataKeys}
+    where ${named} returning ${columns(inner)}`;
+  return { before: showAttachment(before), after: showAttachment(after as AttachmentRow) };
 }
 
 function showAttachment(row: AttachmentRow): McpAttachment {

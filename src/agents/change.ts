@@ -1,3 +1,4 @@
+import type { AuditActor } from "../kernel/auth/actor.ts";
 import type { Ctx } from "../kernel/context.ts";
 import type { AnySql, Tx } from "../kernel/database/client.ts";
 import { unavailable, violatedConstraint } from "../kernel/database/failure.ts";
@@ -16,13 +17,15 @@ import { type AgentRules, applyFields, checkEffective, type EffectiveState } fro
 import { hasSkill } from "./has-skill.ts";
 import { checkMcpConnections, lockReferences } from "./references.ts";
 import { type AgentFields, agentsPerTenantMax, configDefaults } from "./schema.ts";
-import { type AgentRow, getAgent, insertAgent, lockAgent, saveNextVersion } from "./store.ts";
+import { type AgentRow, getAgent, insertAgent, lockAgent, saveDraft, saveNextVersion } from "./store.ts";
 
 /** What changing an agent needs beyond the request. */
 export interface ChangeContext {
   readonly ctx: Ctx;
   readonly sql: AnySql;
   readonly tenantId: string;
+  /** Whose name the version gets; null: an operator's command. */
+  readonly actor: AuditActor | null;
   readonly rules: AgentRules;
   readonly findMcpTool: FindMcpTool;
 }
@@ -56,7 +59,8 @@ export async function prepareAgent(
     await countAgents(inner, tenantId);
     if (ownWorkspaceId !== null) await createWorkspace(inner, tenantId, { userId }, "workspace", ownWorkspaceId);
     await lockReferences(inner, tenantId, id, null, state, rules.exclusiveWorkspace);
-    return named(insertAgent(inner, { id, tenantId, userId, managed: false, ...state }));
+    const author = { actor: change.actor, changeNote: null };
+    return named(insertAgent(inner, { id, tenantId, userId, managed: false, ...state }, author));
   };
 }
 
@@ -83,19 +87,56 @@ export async function updateAgent(
   fields: AgentFields,
   record: RecordUpdate = async () => {},
 ): Promise<AgentRow> {
-  const { sql, tenantId } = change;
+  const { sql } = change;
   const confirmed = new Set<string>();
   for (let attempt = 1; attempt <= updateAttemptsMax; attempt++) {
-    const seen = await getAgent(sql, tenantId, id);
-    const next = await nextState(change, sql, seen, fields);
-    const attached = new Set(seen.config.mcpConnectionIds);
-    const added = next.config.mcpConnectionIds.filter((connectionId) => !attached.has(connectionId));
-    await checkMcpConnections(sql, tenantId, added, next.config.mcpConnectionIds);
-    await confirm(change, neededConfirmations(seen.config, next.config), confirmed);
+    await confirmedState(change, id, fields, confirmed);
     const saved = await named(tx(sql, (inner) => saveUpdate(change, inner, { id, fields, confirmed, record })));
     if (saved !== null) return saved;
   }
   throw unavailable();
+}
+
+/** Returns the state that fields leave, with what was missing of its confirmations obtained; no lock is held. */
+async function confirmedState(
+  change: ChangeContext,
+  id: string,
+  fields: AgentFields,
+  confirmed: Set<string>,
+): Promise<EffectiveState> {
+  const { sql, tenantId } = change;
+  const seen = await getAgent(sql, tenantId, id);
+  const next = await nextState(change, sql, seen, fields);
+  const attached = new Set(seen.config.mcpConnectionIds);
+  const added = next.config.mcpConnectionIds.filter((connectionId) => !attached.has(connectionId));
+  await checkMcpConnections(sql, tenantId, added, next.config.mcpConnectionIds);
+  await confirm(change, neededConfirmations(seen.config, next.config), confirmed);
+  return next;
+}
+
+/**
+ * Checks fields as an update does and returns what saves them as a draft, whose number it returns: the agent stays as it is
+ * (`POST /v1/agents/:agentId/drafts`). An update in between takes nothing from the draft, so it is checked once. Throws as
+ * `updateAgent`.
+ */
+export async function prepareDraft(
+  change: ChangeContext,
+  id: string,
+  fields: AgentFields,
+): Promise<(inner: Tx) => Promise<number>> {
+  const { tenantId, actor } = change;
+  const { config } = await confirmedState(change, id, fields, new Set());
+  return async (inner) => {
+    const row = await lockAgent(inner, tenantId, id);
+    // The workspace is the agent's own, whatever the version.
+    await lockReferences(inner, tenantId, id, null, { config, workspaceId: null }, false);
+    return saveDraft(inner, row, config, { actor, changeNote: noteOf(fields) });
+  };
+}
+
+/** Returns why a version is made; null where that is not said, or blank. */
+function noteOf({ changeNote = "" }: AgentFields): string | null {
+  return changeNote.trim() === "" ? null : changeNote;
 }
 
 /** What is told of an update, in its transaction. */
@@ -114,13 +155,14 @@ async function saveUpdate(
   inner: Tx,
   { id, fields, confirmed, record }: ConfirmedUpdate,
 ): Promise<AgentRow | null> {
-  const { tenantId, rules } = change;
+  const { tenantId, actor, rules } = change;
   const row = await lockAgent(inner, tenantId, id);
   const next = await nextState(change, inner, row, fields);
   const needed = neededConfirmations(row.config, next.config);
   if (!needed.every((confirmation) => confirmed.has(confirmationKey(confirmation)))) return null;
   await lockReferences(inner, tenantId, id, row, next, rules.exclusiveWorkspace);
-  const saved = await saveNextVersion(inner, id, next.config, next.workspaceId);
+  const author = { actor, changeNote: noteOf(fields) };
+  const saved = await saveNextVersion(inner, id, next, author);
   await record(inner, row, saved);
   return saved;
 }
@@ -131,7 +173,8 @@ async function nextState(
   row: AgentRow,
   fields: AgentFields,
 ): Promise<EffectiveState> {
-  if (row.managed && !Object.keys(fields).every((field) => managedFields.includes(field)))
+  const { changeNote: _ofTheVersion, ...changed } = fields;
+  if (row.managed && !Object.keys(changed).every((field) => managedFields.includes(field)))
     throw new ApiError("admin_agent_managed");
   const workspaceId = fields.workspaceId === undefined ? row.workspaceId : fields.workspaceId;
   const next = { config: applyFields(row.config, fields), workspaceId };

@@ -28,7 +28,14 @@ export interface EffectiveState {
 
 /** Lays a request's fields over a configuration. Fields that are left out keep their value. */
 export function applyFields(config: AgentConfig, fields: AgentFields): AgentConfig {
-  const { workspaceId: _notVersioned, approvalInChat, approvalInTasks, modelSettings, ...plain } = fields;
+  const {
+    workspaceId: _notVersioned,
+    changeNote: _ofTheVersion,
+    approvalInChat,
+    approvalInTasks,
+    modelSettings,
+    ...plain
+  } = fields;
   return {
     ...config,
     ...plain,

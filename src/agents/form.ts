@@ -18,6 +18,7 @@ const agentFieldsOfB = [
   "modelSettings",
   "promptCaching",
   "clientTools",
+  "changeNote",
 ];
 
 /** Agents and their versions. The domain keeps form A's `skills` under the same name. */

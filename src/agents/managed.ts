@@ -15,14 +15,18 @@ const managedAgentName = "Admin agent";
 export function createManagedAgent(sql: AnySql, tenantId: string): Promise<string> {
   return tx(sql, async (inner) => {
     const workspace = await createWorkspace(inner, tenantId, {}, "workspace");
-    const agent = await insertAgent(inner, {
-      id: newId("agent"),
-      tenantId,
-      userId: "",
-      managed: true,
-      workspaceId: workspace.id,
-      config: { ...configDefaults, name: managedAgentName },
-    });
+    const agent = await insertAgent(
+      inner,
+      {
+        id: newId("agent"),
+        tenantId,
+        userId: "",
+        managed: true,
+        workspaceId: workspace.id,
+        config: { ...configDefaults, name: managedAgentName },
+      },
+      { actor: null, changeNote: null },
+    );
     return agent.id;
   });
 }

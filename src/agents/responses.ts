@@ -61,6 +61,9 @@ const configInA = {
   tools: Type.Array(OneOf("file_operation_sandbox", "write_todos", "memory")),
 };
 
+/** Of an agent. */
+export const AgentStatus = OneOf("active", "disabled");
+
 function agent(component: string, more: TProperties) {
   return Component(component, {
     id: Id("agent"),
@@ -69,7 +72,7 @@ function agent(component: string, more: TProperties) {
     ...attribution,
     avatarUrl: example(TextOrNull, null),
     version: Type.Integer(),
-    status: OneOf("active", "disabled"),
+    status: AgentStatus,
     ...times,
   });
 }
@@ -87,7 +90,10 @@ function version(component: string, more: TProperties) {
 const inBoth = (b: TSchema, a: TSchema) => ({ response: b, responseInA: a });
 const AgentInB = agent("Agent", { ...configInB, workspaceId: Nullable(Id("workspace")) });
 const AgentInA = agent("AgentA", { ...configInA, sandboxId: Nullable(SandboxId) });
-const VersionInB = version("AgentVersion", configInB);
+const VersionInB = version("AgentVersion", {
+  ...configInB,
+  changeNote: Type.Optional(example(Text, "Answers in the language of the question")),
+});
 const VersionInA = version("AgentVersionA", configInA);
 
 export const agentResponse = inBoth(AgentInB, AgentInA);

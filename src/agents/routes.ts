@@ -1,3 +1,4 @@
+import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import type { Ctx } from "../kernel/context.ts";
 import type { ErrorCause, Form } from "../kernel/errors.ts";
@@ -8,11 +9,12 @@ import { Id } from "../kernel/ids.ts";
 import { findMcpTool as findToolOfServer } from "../mcp-connections/find-tool.ts";
 import { listAttachments, updateAttachment } from "./attachments.ts";
 import { newAvatarId, serveAvatar } from "./avatar.ts";
-import { prepareAgent, updateAgent } from "./change.ts";
+import { prepareAgent, prepareDraft, updateAgent } from "./change.ts";
 import type { FindMcpTool } from "./confirmations.ts";
 import type { AgentRules } from "./effective.ts";
 import { agentChange } from "./form.ts";
 import {
+  AgentStatus,
   agentListResponse,
   agentResponse,
   agentVersionListResponse,
@@ -20,10 +22,14 @@ import {
   McpAttachmentListResponse,
   McpAttachmentResponse,
 } from "./responses.ts";
+import { savedQuestionRoutes } from "./saved-questions.ts";
 import {
   AgentCreate,
   AgentCreateInA,
   AgentCreateShownInA,
+  AgentDraft,
+  AgentDraftInA,
+  AgentDraftShownInA,
   AgentList,
   AgentListInA,
   AgentUpdate,
@@ -45,18 +51,26 @@ const rulesOf: Readonly<Record<Form, AgentRules>> = {
 };
 
 const agentPath = pathIds({ agentId: Id("agent") });
-const saveErrors: readonly ErrorCause[] = [
+/** What an update or a draft changes beside its fields. */
+const savedVersion = { version: Type.Integer() };
+/** What enabling and disabling change, though no body names it. */
+const savedStatus = { status: AgentStatus };
+/** Of what a version has. */
+const configErrors: readonly ErrorCause[] = [
   "invalid_request",
   "model_not_found",
   "agent_mcp_connection_not_found",
   "agent_mcp_connections_invalid",
   "mcp_connection_discovery_failed",
   "provider_missing_for_agent",
+  "sandbox_required",
+  "model_validation_unavailable",
+];
+const saveErrors: readonly ErrorCause[] = [
+  ...configErrors,
   "workspace_missing_for_agent",
   "agent_name_conflict",
-  "sandbox_required",
   "workspace_in_use",
-  "model_validation_unavailable",
 ];
 
 /** Agents, their versions, pictures and MCP attachments: `/v1/agents`. */
@@ -69,7 +83,9 @@ export function agentRoutes(ctx: Ctx) {
     .use(avatarRoutes(ctx))
     .use(pictureRoute(ctx))
     .use(versionRoutes(ctx))
-    .use(attachmentRoutes(ctx));
+    .use(draftRoute(ctx, findMcpTool))
+    .use(attachmentRoutes(ctx))
+    .use(savedQuestionRoutes(ctx));
 }
 
 function collectionRoutes(ctx: Ctx, findMcpTool: FindMcpTool) {
@@ -90,8 +106,8 @@ function collectionRoutes(ctx: Ctx, findMcpTool: FindMcpTool) {
         ...agentResponse,
         change: agentChange,
         errors: saveErrors,
-        handle: async ({ sql, commit, tenantId, form, body }) => {
-          const write = await prepareAgent({ ctx, sql, tenantId, rules: rulesOf[form], findMcpTool }, body);
+        handle: async ({ sql, commit, principal: { actor }, tenantId, form, body }) => {
+          const write = await prepareAgent({ ctx, sql, tenantId, actor, rules: rulesOf[form], findMcpTool }, body);
           return commit(async (inner) => showAgent(ctx, await write(inner)));
         },
       }),
@@ -148,11 +164,10 @@ function recordRoutes(ctx: Ctx, findMcpTool: FindMcpTool) {
         ...agentResponse,
         change: agentChange,
         errors: ["not_found", "admin_agent_managed", ...saveErrors],
-        handle: async ({ sql, audit, tenantId, form, params, body }) => {
-          const change = { ctx, sql, tenantId, rules: rulesOf[form], findMcpTool };
+        handle: async ({ sql, audit, principal: { actor }, tenantId, form, params, body }) => {
+          const change = { ctx, sql, tenantId, actor, rules: rulesOf[form], findMcpTool };
           const saved = await updateAgent(change, params.agentId, body, (inner, before, after) =>
-            // A version is saved with every update.
-            audit.write(inner, { before: showAgent(ctx, before), changesAlways: true }, showAgent(ctx, after)),
+            audit.write(inner, { before: showAgent(ctx, before), also: savedVersion }, showAgent(ctx, after)),
           );
           return showAgent(ctx, saved);
         },
@@ -187,7 +202,7 @@ function statusRoutes(ctx: Ctx) {
       errors: ["not_found", "admin_agent_managed"],
       handle: ({ commit, tenantId, params }) =>
         commit(async (inner, note) => {
-          note.changes = ["status"];
+          note.also = savedStatus;
           note.before = await lockAgent(inner, tenantId, params.agentId);
           return showAgent(ctx, await setAgentStatus(inner, tenantId, params.agentId, status));
         }),
@@ -241,6 +256,7 @@ function avatarRoutes(ctx: Ctx) {
         handle: ({ commit, tenantId, params }) =>
           commit(async (inner, note) => {
             note.changes = ["avatarUrl"];
+            note.before = showAgent(ctx, await lockAgent(inner, tenantId, params.agentId));
             return showAgent(ctx, await setAvatar(inner, tenantId, params.agentId, null));
           }),
       }),
@@ -288,6 +304,40 @@ function versionRoutes(ctx: Ctx) {
     );
 }
 
+/** What is tried before it becomes a version. */
+function draftRoute(ctx: Ctx, findMcpTool: FindMcpTool) {
+  return new Elysia({ prefix: "/v1/agents/:agentId/drafts" }).post(
+    "",
+    operation(ctx, {
+      id: "agents.createDraft",
+      role: "editor",
+      stores: "body",
+      audit: "agent.create_draft",
+      summary: "Save changes of an agent as a draft, with which a session can be begun",
+      description:
+        "The agent stays as it is. The fields are laid over its present version and checked as an update's; `version` of the response begins a session or a generation with them.",
+      params: agentPath,
+      body: AgentDraft,
+      bodyInA: AgentDraftInA,
+      shownInA: AgentDraftShownInA,
+      success: 201,
+      ...agentVersionResponse,
+      change: agentChange,
+      errors: ["not_found", "admin_agent_managed", ...configErrors],
+      handle: async ({ sql, commit, principal: { actor }, tenantId, form, params: { agentId }, body }) => {
+        const change = { ctx, sql, tenantId, actor, rules: rulesOf[form], findMcpTool };
+        const write = await prepareDraft(change, agentId, body);
+        return commit(async (inner, note) => {
+          const draft = await getVersion(inner, tenantId, agentId, await write(inner));
+          note.also = savedVersion;
+          note.after = draft;
+          return draft;
+        });
+      },
+    }),
+  );
+}
+
 function attachmentRoutes(ctx: Ctx) {
   return new Elysia({ prefix: "/v1/agents/:agentId/mcp-attachments" })
     .get(
@@ -318,9 +368,10 @@ function attachmentRoutes(ctx: Ctx) {
         response: McpAttachmentResponse,
         errors: ["not_found"],
         handle: ({ commit, tenantId, params, body }) =>
-          commit((inner, note) => {
-            note.resourceId = params.agentId;
-            return updateAttachment(inner, tenantId, params.agentId, params.mcpConnectionId, body);
+          commit(async (inner, note) => {
+            const { before, after } = await updateAttachment(inner, tenantId, params, body);
+            Object.assign(note, { resourceId: params.agentId, before, after });
+            return after;
           }),
       }),
     );

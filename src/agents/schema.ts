@@ -25,6 +25,10 @@ import { type ToolGroup, toolGroups } from "./tool-groups.ts";
 export const agentsPerTenantMax = 100;
 /** This many versions of an agent are kept, the newest, and every older one that something is pinned to. */
 export const agentVersionsKept = 100;
+/** This many drafts of an agent are kept, as of its versions. */
+export const agentDraftsKept = 100;
+/** The note of a change has at most this many characters. */
+const changeNoteCharactersMax = 200;
 /** Instructions have at most this many characters. */
 const instructionsCharactersMax = 3000;
 /** A model id has at most this many characters. */
@@ -167,13 +171,16 @@ const optionalInB = {
   clientTools: Type.Optional(ClientTools),
 };
 
+/** A vendor, and the model behind a slash. */
+const VendorModel = {
+  ...Characters({ max: modelCharactersMax, pattern: "^[^/]+/.+$" }),
+  errorMessage: `must be a vendor, a slash and the vendor's name of the model, such as openai/gpt-5-mini, of at most ${modelCharactersMax} characters`,
+};
+
 /** Form A's fields after they were raised to form B's names. */
 const optionalInA = {
   ...optional,
-  // A vendor, and the model behind a slash.
-  model: Type.Optional(
-    example(Nullable(Characters({ max: modelCharactersMax, pattern: "^[^/]+/.+$" })), "openai/gpt-5-mini"),
-  ),
+  model: Type.Optional(example(Nullable(VendorModel), "openai/gpt-5-mini")),
   workspaceId: Type.Optional(Nullable(Id("workspace"))),
   skills: Type.Optional(Type.Array(Id("skill"), { uniqueItems: true, maxItems: librarySkillsPerAgentMax })),
 };
@@ -202,22 +209,40 @@ export const AgentCreateShownInA = Component("AgentCreateA", {
   userId: Type.Optional(UserId),
 });
 
-export const AgentUpdate = Change("AgentUpdate", {
-  ...optionalInB,
-  name: Name,
-  approvalInChat: PolicyOnUpdate,
-  approvalInTasks: PolicyOnUpdate,
-});
+/** Why a version was made, in one line. */
+const ChangeNote = example(
+  {
+    // Without control characters and whatever else ends a line.
+    ...Characters({ max: changeNoteCharactersMax, pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$" }),
+    errorMessage: `must be one line of at most ${changeNoteCharactersMax} characters`,
+  },
+  "Answers in the language of the question",
+);
+
+const updated = { ...optionalInB, name: Name, approvalInChat: PolicyOnUpdate, approvalInTasks: PolicyOnUpdate };
+export const AgentUpdate = Change("AgentUpdate", { ...updated, changeNote: ChangeNote });
+
+const { workspaceId: _notVersioned, ...drafted } = updated;
+/** The body that makes a draft: what it has otherwise than the agent. */
+export const AgentDraft = Change("AgentDraft", { ...drafted, changeNote: ChangeNote });
 
 export const AgentUpdateInA = Change("AgentUpdateRaisedA", { ...optionalInA, name: Name });
 /** The same as a client sends it. */
 export const AgentUpdateShownInA = Change("AgentUpdateA", { ...sentInA, name: Name });
+
+const { workspaceId: _notVersionedInA, ...draftedInA } = { ...optionalInA, name: Name };
+export const AgentDraftInA = Change("AgentDraftRaisedA", draftedInA);
+const { sandboxId: _sandbox, ...draftSentInA } = { ...sentInA, name: Name };
+/** The same as a client sends it. */
+export const AgentDraftShownInA = Change("AgentDraftA", draftSentInA);
 
 /** What a request may set of an agent's configuration and workspace, in either form. */
 export type AgentFields = Partial<
   Omit<Static<typeof AgentCreate>, "userId" | "workspaceId"> & {
     workspaceId: IdOf<"workspace"> | null;
     skills: string[];
+    /** Of the version, and no part of the configuration. */
+    changeNote: string;
   }
 >;
 

@@ -1,3 +1,4 @@
+import type { AuditActor } from "../kernel/auth/actor.ts";
 import { type AgentIds, andOf } from "../kernel/auth/agent-scope.ts";
 import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
 import { olderThan, placeInTime, type TimePlace } from "../kernel/database/keyset.ts";
@@ -6,13 +7,16 @@ import { ApiError } from "../kernel/errors.ts";
 import { byTime, type ListPartQuery, readListPart } from "../kernel/http/list-part.ts";
 import type { IdOf } from "../kernel/ids.ts";
 import { addJob } from "../kernel/queue/add-job.ts";
-import { type AgentConfig, agentVersionsKept } from "./schema.ts";
+import { type AgentConfig, agentDraftsKept, agentVersionsKept } from "./schema.ts";
 
 /**
  * A request that read the agent just before it was deleted may still write a
  * session after the first purge. After this time all of them have ended.
  */
 const latePurgeAfterMs = 30_000;
+
+/** The numbers of drafts begin here, so that no version ever has the number of one. */
+export const firstDraft = 1_000_000_001;
 
 /** An agent as the database holds it, without its picture. */
 export interface AgentRow {
@@ -73,14 +77,21 @@ export function listAgents(sql: AnySql, tenantId: string, filter: AgentFilter, a
 /** The columns of a new agent's row. */
 export type NewAgent = Pick<AgentRow, "id" | "tenantId" | "userId" | "managed" | "workspaceId" | "config">;
 
+/** Who makes a version, and why. */
+export interface VersionAuthor {
+  /** Null: an operator's command. */
+  readonly actor: AuditActor | null;
+  readonly changeNote: string | null;
+}
+
 /** Writes a new agent, its first version and its attachments. */
-export async function insertAgent(inner: Tx, agent: NewAgent): Promise<AgentRow> {
+export async function insertAgent(inner: Tx, agent: NewAgent, author: VersionAuthor): Promise<AgentRow> {
   const { id, tenantId, userId, managed, workspaceId, config } = agent;
   const [row] = await inner<AgentRow[]>`
     insert into agents (id, tenant_id, name, user_id, managed, workspace_id, config)
     values (${id}, ${tenantId}, ${config.name}, ${userId}, ${managed}, ${workspaceId}, ${json(inner, config)})
     returning ${columns(inner)}`;
-  await insertVersion(inner, row as AgentRow);
+  await insertVersion(inner, row as AgentRow, author);
   return row as AgentRow;
 }
 
@@ -88,23 +99,53 @@ export async function insertAgent(inner: Tx, agent: NewAgent): Promise<AgentRow>
 export async function saveNextVersion(
   inner: Tx,
   id: string,
-  config: AgentConfig,
-  workspaceId: string | null,
+  { config, workspaceId }: Pick<AgentRow, "config" | "workspaceId">,
+  author: VersionAuthor,
 ): Promise<AgentRow> {
   const [row] = await inner<AgentRow[]>`
     update agents set name = ${config.name}, config = ${json(inner, config)}, workspace_id = ${workspaceId},
       version = version + 1, updated_at = clock_timestamp()
     where id = ${id} returning ${columns(inner)}`;
-  await insertVersion(inner, row as AgentRow);
-  await dropOldVersions(inner, row as AgentRow);
+  const { version } = row as AgentRow;
+  await insertVersion(inner, row as AgentRow, author);
+  await dropVersions(inner, row as AgentRow, { from: 1, through: version - agentVersionsKept });
   return row as AgentRow;
 }
 
-/** Deletes the versions before the newest `agentVersionsKept`, but those to which a session, a task or a turn that has not ended is pinned. */
-async function dropOldVersions(inner: Tx, { id, tenantId, version }: AgentRow): Promise<void> {
-  if (version <= agentVersionsKept) return;
+/**
+ * Writes a draft of an agent and returns its number: a version that the agent does not get, with which a session can be begun.
+ * It attaches nothing. The caller holds the agent's lock.
+ */
+export async function saveDraft(
+  inner: Tx,
+  { id, tenantId }: Pick<AgentRow, "id" | "tenantId">,
+  config: AgentConfig,
+  { actor, changeNote }: VersionAuthor,
+): Promise<number> {
+  const [row] = await inner<{ version: number }[]>`
+    insert into agent_versions (agent_id, version, tenant_id, config, created_at, change_note, actor_type, actor_id)
+    select ${id}, greatest(max(version), ${firstDraft - 1}) + 1, ${tenantId}, ${json(inner, config)}, clock_timestamp(),
+      ${changeNote}, ${actor?.type ?? null}, ${actor?.id ?? null}
+    from agent_versions where agent_id = ${id} returning version`;
+  const { version } = row as { version: number };
+  await dropVersions(inner, { id, tenantId }, { from: firstDraft, through: version - agentDraftsKept });
+  return version;
+}
+
+interface VersionRange {
+  readonly from: number;
+  readonly through: number;
+}
+
+/** Deletes versions of an agent, but those to which a session, a task or a turn that has not ended is pinned. */
+async function dropVersions(
+  inner: Tx,
+  { id, tenantId }: Pick<AgentRow, "id" | "tenantId">,
+  { from, through }: VersionRange,
+): Promise<void> {
+  if (through < from) return;
   await inner`
-    delete from agent_versions v where agent_id = ${id} and version <= ${version - agentVersionsKept}
+    delete from agent_versions v where agent_id = ${id} and version between ${from} and ${through}
       and not exists (select 1 from sessions s where s.agent_id = ${id} and s.pinned_version = v.version and s.deleted_at is null)
       and not exists (select 1 from tasks k where k.agent_id = ${id} and k.agent_version = v.version and k.deleted_at is null)
       and not exists (
@@ -115,10 +156,15 @@ async function dropOldVersions(inner: Tx, { id, tenantId, version }: AgentRow): 
         where k.agent_id = ${id} and r.status in ('queued', 'running') and r.agent_version = v.version)`;
 }
 
-async function insertVersion(inner: Tx, { id, tenantId, version, config, updatedAt }: AgentRow): Promise<void> {
+async function insertVersion(
+  inner: Tx,
+  { id, tenantId, version, config, updatedAt }: AgentRow,
+  { actor, changeNote }: VersionAuthor,
+): Promise<void> {
   await inner`
-    insert into agent_versions (agent_id, version, tenant_id, config, created_at)
-    values (${id}, ${version}, ${tenantId}, ${json(inner, config)}, ${updatedAt})`;
+    insert into agent_versions (agent_id, version, tenant_id, config, created_at, change_note, actor_type, actor_id)
+    values (${id}, ${version}, ${tenantId}, ${json(inner, config)}, ${updatedAt}, ${changeNote}, ${actor?.type ?? null},
+      ${actor?.id ?? null})`;
   // What stays attached keeps its settings.
   const ids = config.mcpConnectionIds as string[];
   await inner`delete from mcp_attachments where agent_id = ${id} and not (mcp_connection_id = any(${ids}))`;

@@ -3,6 +3,7 @@ import { ApiError, invalid } from "../kernel/errors.ts";
 import { type Page, readCursor, writeCursor } from "../kernel/http/page.ts";
 import type { AgentConfig } from "./schema.ts";
 import { showConfig } from "./show.ts";
+import { firstDraft } from "./store.ts";
 
 /** Version numbers fit in four signed bytes. */
 const versionMax = 2_147_483_647;
@@ -11,6 +12,7 @@ interface VersionRow {
   tenantId: string;
   version: number | null;
   config: AgentConfig;
+  changeNote: string | null;
   createdAt: Date;
 }
 
@@ -21,7 +23,7 @@ export function readVersion(text: string): number {
   return version;
 }
 
-/** A page of an agent's versions, newest first. Throws 404, 400 `invalid_cursor`. */
+/** A page of an agent's versions, newest first, without drafts. Throws 404, 400 `invalid_cursor`. */
 export async function listVersions(
   sql: AnySql,
   tenantId: string,
@@ -30,13 +32,13 @@ export async function listVersions(
   limit: number,
 ): Promise<Page<ReturnType<typeof showVersion>>> {
   const list = `versions:${agentId}`;
-  const before = cursor === undefined ? versionMax : readCursor(list, cursor, 1)[0];
-  if (typeof before !== "number" || before < 1 || before > versionMax) throw new ApiError("invalid_cursor");
+  const before = cursor === undefined ? firstDraft : readCursor(list, cursor, 1)[0];
+  if (typeof before !== "number" || before < 1 || before > firstDraft) throw new ApiError("invalid_cursor");
   // The outer join distinguishes an agent whose page is empty from one that does not exist.
   const rows = await sql<VersionRow[]>`
-    select a.tenant_id, v.version, v.config, v.created_at
+    select a.tenant_id, v.version, v.config, v.change_note, v.created_at
     from agents a left join lateral (
-      select version, config, created_at from agent_versions
+      select version, config, change_note, created_at from agent_versions
       where agent_id = a.id and version < ${before} order by version desc limit ${limit + 1}
     ) v on true
     where a.id = ${agentId} and a.tenant_id = ${tenantId} order by v.version desc`;
@@ -47,10 +49,10 @@ export async function listVersions(
   return { data: shown, nextCursor };
 }
 
-/** Reads one version. Throws 404 `not_found` for the agent, and for the version (A: `AGENT_VERSION_NOT_FOUND`). */
+/** Reads one version, or a draft. Throws 404 `not_found` for the agent, and for the version (A: `AGENT_VERSION_NOT_FOUND`). */
 export async function getVersion(sql: AnySql, tenantId: string, agentId: string, version: number) {
   const [row] = await sql<VersionRow[]>`
-    select a.tenant_id, v.version, v.config, v.created_at
+    select a.tenant_id, v.version, v.config, v.change_note, v.created_at
     from agents a left join agent_versions v on v.agent_id = a.id and v.version = ${version}
     where a.id = ${agentId} and a.tenant_id = ${tenantId}`;
   if (row === undefined) throw new ApiError("not_found");
@@ -58,12 +60,13 @@ export async function getVersion(sql: AnySql, tenantId: string, agentId: string,
   return showVersion(agentId, row);
 }
 
-function showVersion(agentId: string, { tenantId, version, config, createdAt }: VersionRow) {
+function showVersion(agentId: string, { tenantId, version, config, changeNote, createdAt }: VersionRow) {
   return {
     agentId,
     tenantId,
     version: version as number,
     ...showConfig(config),
+    ...(changeNote !== null && { changeNote }),
     createdAt: createdAt.toISOString(),
   };
 }

@@ -1,4 +1,5 @@
 import { Elysia } from "elysia";
+import { ChangesAtOnce } from "../kernel/admission/changes-at-once.ts";
 import { reaches } from "../kernel/auth/agent-scope.ts";
 import type { Principal } from "../kernel/auth/authenticator.ts";
 import { beyondAgents } from "../kernel/auth/roles.ts";
@@ -17,10 +18,11 @@ const params = pathIds({ budgetId: Id("budget") });
 
 /** Budgets: `/v1/budgets`. */
 export function budgetRoutes(ctx: Ctx) {
-  return new Elysia().use(collectionRoutes(ctx)).use(recordRoutes(ctx)).use(spendingRoutes(ctx));
+  const changes = new ChangesAtOnce("budgets");
+  return new Elysia().use(collectionRoutes(ctx, changes)).use(recordRoutes(ctx, changes)).use(spendingRoutes(ctx));
 }
 
-function collectionRoutes(ctx: Ctx) {
+function collectionRoutes(ctx: Ctx, changes: ChangesAtOnce) {
   return new Elysia({ prefix: "/v1/budgets" })
     .get(
       "",
@@ -55,14 +57,16 @@ function collectionRoutes(ctx: Ctx) {
           const { name, period } = body;
           const limit = readLimitAmount(body.limit);
           const rule = { name, agentId, userId, each, period, limit, warnAtPercent, enabled };
-          let made = "";
-          const response = await commit(async (inner) => {
-            const budget = await insertBudget(inner, tenantId, rule);
-            made = budget.id;
-            return showBudget(budget);
+          return changes.run(tenantId, async () => {
+            let made = "";
+            const response = await commit(async (inner) => {
+              const budget = await insertBudget(inner, tenantId, rule);
+              made = budget.id;
+              return showBudget(budget);
+            });
+            await settleNow(ctx, made);
+            return response;
           });
-          await settleNow(ctx, made);
-          return response;
         },
       }),
     );
@@ -73,7 +77,7 @@ function requireWithinAgents({ role, agentIds }: Principal, agentId: IdOf<"agent
   if (agentIds !== null && (agentId === null || !reaches(agentIds, agentId))) throw beyondAgents(role, "admin");
 }
 
-function recordRoutes(ctx: Ctx) {
+function recordRoutes(ctx: Ctx, changes: ChangesAtOnce) {
   return new Elysia({ prefix: "/v1/budgets" })
     .get(
       "/:budgetId",
@@ -106,13 +110,15 @@ function recordRoutes(ctx: Ctx) {
           const { limit, ...fields } = body;
           if (fields.agentId !== undefined) requireWithinAgents(principal, fields.agentId);
           const change = { ...fields, ...(limit === undefined ? {} : { limit: readLimitAmount(limit) }) };
-          const response = await commit(async (inner, note) => {
-            const before = await lockBudget(inner, tenantId, budgetId);
-            note.before = showBudget(before);
-            return showBudget(await updateBudget(inner, before, change));
+          return changes.run(tenantId, async () => {
+            const response = await commit(async (inner, note) => {
+              const before = await lockBudget(inner, tenantId, budgetId);
+              note.before = showBudget(before);
+              return showBudget(await updateBudget(inner, before, change));
+            });
+            await settleNow(ctx, budgetId);
+            return response;
           });
-          await settleNow(ctx, budgetId);
-          return response;
         },
       }),
     )
@@ -127,7 +133,7 @@ function recordRoutes(ctx: Ctx) {
         success: 204,
         errors: ["not_found"],
         handle: ({ commit, tenantId, params: { budgetId } }) =>
-          commit((inner) => deleteBudget(inner, tenantId, budgetId)),
+          changes.run(tenantId, () => commit((inner) => deleteBudget(inner, tenantId, budgetId))),
       }),
     );
 }

@@ -46,7 +46,7 @@ export async function listBindings(
 
 /**
  * Returns what binds an end user to a customer, in place of an earlier one, once the
- * provider knows the customer. Throws 404, 422
+ * provider knows the customer; it returns the binding as it was (null: there was none) and as it is. Throws 404, 422
  * `merchant_customer_not_found`, 503 `merchant_provider_unavailable`.
  */
 export async function putBinding(
@@ -55,10 +55,13 @@ export async function putBinding(
   tenantId: string,
   userId: string,
   customerId: string,
-): Promise<(inner: Tx) => Promise<Binding>> {
+): Promise<(inner: Tx) => Promise<{ before: Binding | null; after: Binding }>> {
   const connection = await getCurrentConnection(sql, tenantId);
   if (!(await hasCustomer(ctx, connection, customerId))) throw new ApiError("merchant_customer_not_found");
   return async (inner) => {
+    const [before] = await inner<BindingRow[]>`
+      select user_id, customer_id, created_at, updated_at from merchant_bindings
+      where connection_id = ${connection.id} and user_id = ${userId} for no key update`;
     // The connection may have been replaced during the request; then the customer may be another account's.
     const [row] = await inner<BindingRow[]>`
       insert into merchant_bindings (connection_id, user_id, customer_id)
@@ -66,7 +69,7 @@ export async function putBinding(
       on conflict (connection_id, user_id) do update set customer_id = excluded.customer_id, updated_at = now()
       returning user_id, customer_id, created_at, updated_at`;
     if (row === undefined) throw new ApiError("merchant_connection_not_found");
-    return showBinding(row);
+    return { before: before === undefined ? null : showBinding(before), after: showBinding(row) };
   };
 }
 

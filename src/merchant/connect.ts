@@ -64,7 +64,7 @@ export async function verifyMerchant(
 
 /**
  * `PATCH /v1/merchant-connection`: returns what writes the change, once a new credential
- * is verified. Throws 400, 404, 409 `merchant_account_mismatch`,
+ * is verified, and returns the connection as it was and as it is. Throws 400, 404, 409 `merchant_account_mismatch`,
  * 422 `merchant_credential_invalid`, 503 `merchant_provider_unavailable`; then
  * nothing is changed.
  */
@@ -73,7 +73,7 @@ export async function updateMerchantConnection(
   sql: AnySql,
   tenantId: string,
   { credential, status, guard }: Static<typeof MerchantConnectionUpdate>,
-): Promise<(inner: Tx) => Promise<MerchantConnection>> {
+): Promise<(inner: Tx) => Promise<{ before: MerchantConnection; after: MerchantConnection }>> {
   const row = await getCurrentConnection(sql, tenantId);
   const change = {
     sealedCredential: credential === undefined ? undefined : ctx.sealer.seal(credential, row.id),
@@ -85,8 +85,10 @@ export async function updateMerchantConnection(
     const accountId = await verifyCredential(ctx, { ...row, credential });
     if (accountId !== row.merchantAccountId) throw new ApiError("merchant_account_mismatch");
   }
-  const changes = Object.values(change).some((value) => value !== undefined);
-  return async (inner) => showMerchantConnection(changes ? await changeMerchantConnection(inner, row.id, change) : row);
+  return async (inner) => {
+    const { before, after } = await changeMerchantConnection(inner, row.id, change);
+    return { before: showMerchantConnection(before), after: showMerchantConnection(after) };
+  };
 }
 
 /** Opens a merchant's account with the connection's credential; nothing is sent yet. A request may take `limitMs`. */

@@ -75,7 +75,11 @@ function connectionRoutes(ctx: Ctx) {
         ],
         handle: async ({ sql, commit, tenantId, body }) => {
           const write = await updateMerchantConnection(ctx, sql, tenantId, body);
-          return commit(async (inner) => ({ connection: await write(inner) }));
+          return commit(async (inner, note) => {
+            const { before, after } = await write(inner);
+            note.before = before;
+            return { connection: after };
+          });
         },
       }),
     )
@@ -128,7 +132,12 @@ function bindingRoutes(ctx: Ctx) {
         errors: ["merchant_connection_not_found", "merchant_customer_not_found", "merchant_provider_unavailable"],
         handle: async ({ sql, commit, tenantId, params, body }) => {
           const write = await putBinding(ctx, sql, tenantId, params.userId, body.customerId);
-          return commit(async (inner) => ({ binding: await write(inner) }));
+          return commit(async (inner, note) => {
+            const { before, after } = await write(inner);
+            if (before !== null) note.before = before;
+            note.after = after;
+            return { binding: after };
+          });
         },
       }),
     )

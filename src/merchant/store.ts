@@ -77,24 +77,27 @@ export function replaceCurrentConnection(sql: AnySql, made: NewMerchantConnectio
   });
 }
 
-/** Changes a connection while it is current. Throws 404 `merchant_connection_not_found`. */
+/**
+ * Changes a connection while it is current, and returns it as it was and as it is. Its version rises with each change that
+ * says anything, what is there already too: by that a caller has customers asked for anew (`guard.ts`). Throws 404
+ * `merchant_connection_not_found`.
+ */
 export async function changeMerchantConnection(
-  sql: AnySql,
+  inner: Tx,
   id: IdOf<"merchantConnection">,
   change: MerchantConnectionChange,
-): Promise<MerchantConnectionRow> {
-  const guard = change.guard === undefined ? null : json(sql, change.guard);
-  const [row] = await sql<MerchantConnectionRow[]>`
-    update merchant_connections set
-      sealed_credential = coalesce(${change.sealedCredential ?? null}, sealed_credential),
-      key_fragment = coalesce(${change.keyFragment ?? null}, key_fragment),
-      status = coalesce(${change.status ?? null}, status),
-      guard = coalesce(${guard}::json, guard),
-      config_version = config_version + 1, updated_at = now()
-    where id = ${id} and retired_at is null
-    returning ${columns(sql)}`;
-  if (row === undefined) throw new ApiError("merchant_connection_not_found");
-  return row;
+): Promise<{ before: MerchantConnectionRow; after: MerchantConnectionRow }> {
+  const [before] = await inner<MerchantConnectionRow[]>`
+    select ${columns(inner)} from merchant_connections where id = ${id} and retired_at is null for no key update`;
+  if (before === undefined) throw new ApiError("merchant_connection_not_found");
+  const { sealedCredential = before.sealedCredential, keyFragment = before.keyFragment } = change;
+  const { status = before.status, guard = before.guard } = change;
+  if (Object.values(change).every((value) => value === undefined)) return { before, after: before };
+  const [after] = await inner<MerchantConnectionRow[]>`
+    update merchant_connections set sealed_credential = ${sealedCredential}, key_fragment = ${keyFragment},
+      status = ${status}, guard = ${json(inner, guard)}, config_version = config_version + 1, updated_at = now()
+    where id = ${id} returning ${columns(inner)}`;
+  return { before, after: after as MerchantConnectionRow };
 }
 
 /** Retires the tenant's current connection. Throws 404 `merchant_connection_not_found`. */

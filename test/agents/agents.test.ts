@@ -186,6 +186,17 @@ describe("POST /v1/agents", () => {
     expect(error(response)).toEqual([400, "invalid_request", path]);
   });
 
+  test.each(["x", "openai/", "/gpt-5", "", 5])(
+    "400 invalid_request: form A, a model %j says which form is expected",
+    async (model) => {
+      const response = await t.call("POST", "/v1/agents", { body: { name: "x", model }, form: "a" });
+      expect(error(response)).toEqual([400, "invalid_request", "/model"]);
+      expect(JSON.stringify(response.body)).toContain(
+        "must be a vendor, a slash and the vendor's name of the model, such as openai/gpt-5-mini",
+      );
+    },
+  );
+
   test("404 provider_not_found, workspace_not_found; 400 agent_mcp_connection_not_found, agent_mcp_connections_invalid: references", async () => {
     const other = await h.tenant();
     const [foreignWorkspace, foreignConnection] = [await workspace(other), await connection(other)];

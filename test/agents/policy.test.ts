@@ -97,7 +97,7 @@ async function connection(): Promise<IdOf<"mcpConnection">> {
 /** Updates in form B, with an own way to ask MCP servers. */
 function update(id: string, fields: AgentFields, findMcpTool: FindMcpTool) {
   const rules = { defaultModel: null, makesWorkspace: true, exclusiveWorkspace: false, modelAlone: false };
-  return updateAgent({ ctx: h.ctx, sql: h.sql, tenantId: t.id, rules, findMcpTool }, id, fields);
+  return updateAgent({ ctx: h.ctx, sql: h.sql, tenantId: t.id, actor: null, rules, findMcpTool }, id, fields);
 }
 
 describe("approval policies of agents", () => {

@@ -20,6 +20,8 @@ async function waiting(agentId: string) {
 interface Event {
   readonly action: string;
   readonly resourceId: string;
+  readonly changes: readonly string[];
+  readonly values: readonly { readonly field: string; readonly before: string | null; readonly after: string }[];
 }
 const seenBy = async (token: string) =>
   ((await t.call("GET", "/v1/audit-events?limit=200", { token })).body.data as Event[]).filter(({ action }) =>
@@ -43,6 +45,12 @@ test("events of decided and expired approvals are seen by who is limited to thei
   const idsOf = (events: readonly Event[], action: string) =>
     events.filter((event) => event.action === action).map(({ resourceId }) => resourceId);
   expect(idsOf(all, "approval.decide").sort()).toEqual(decided.map(({ id }) => id).sort());
+  const said = new Map(all.map(({ resourceId, changes, values }) => [resourceId, { changes, values }]));
+  for (const [index, { id }] of decided.entries())
+    expect(said.get(id)).toEqual({
+      changes: ["status"],
+      values: [{ field: "status", before: "pending", after: index === 0 ? "approved" : "denied" }],
+    });
   expect(idsOf(all, "approval.expire").sort()).toEqual(expired.map(({ id }) => id).sort());
   const few = await seenBy(limited.token);
   expect(idsOf(few, "approval.decide")).toEqual([decided[0]?.id as string]);

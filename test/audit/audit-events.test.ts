@@ -22,6 +22,7 @@ interface Event {
   readonly resourceId: string;
   readonly requestId: string;
   readonly changes: readonly string[];
+  readonly values: readonly { readonly field: string; readonly before: string | null; readonly after: string }[];
 }
 
 const list = (tenant: TestTenant, query = "") => tenant.call("GET", `/v1/audit-events${query}`);
@@ -30,7 +31,7 @@ const eventsOf = async (resourceId: string, tenant = t): Promise<Event[]> =>
 const keyOf = async (tenant: TestTenant) => (await tenant.call("GET", "/v1/apikeys")).body.apiKeys[0].id as string;
 
 describe("an audit event", () => {
-  test("says who did what to which thing, in which request, and which fields changed; never a value", async () => {
+  test("says who did what to which thing, in which request, which fields changed, and never what was written", async () => {
     const made = await t.call("POST", "/v1/prompts", { body: { name: "Hello", template: "Say a secret word" } });
     const path = `/v1/prompts/${made.body.id}`;
     const changed = await t.call("PATCH", path, { body: { name: "Hello", template: "Say another word" } });
@@ -46,9 +47,12 @@ describe("an audit event", () => {
     const requestOf = ({ headers }: { headers: Headers }) => headers.get("x-request-id") ?? "";
     const events = await eventsOf(made.body.id);
     expect(events).toEqual([
-      { ...common, ...of, action: "prompt.delete", requestId: requestOf(gone), changes: [] },
-      { ...common, ...of, action: "prompt.update", requestId: requestOf(changed), changes: ["template"] },
-      { ...common, ...of, action: "prompt.create", requestId: requestOf(made), changes: ["name", "template"] },
+      { ...common, ...of, action: "prompt.delete", requestId: requestOf(gone), changes: [], values: [] },
+      { ...common, ...of, action: "prompt.update", requestId: requestOf(changed), changes: ["template"], values: [] },
+      {
+        ...{ ...common, ...of, action: "prompt.create", requestId: requestOf(made) },
+        ...{ changes: ["name", "template"], values: [] },
+      },
     ]);
     expect(JSON.stringify(events)).not.toContain("word");
   });
@@ -58,7 +62,7 @@ describe("an audit event", () => {
     const body = { name: before.body.name, instructions: "Be brief.", metadata: before.body.metadata };
     expect((await t.call("PUT", `/v1/agents/${agentId}`, { body })).status).toBe(200);
     const [event] = await eventsOf(agentId);
-    expect([event?.action, event?.changes]).toEqual(["agent.update", ["instructions"]]);
+    expect([event?.action, event?.changes]).toEqual(["agent.update", ["instructions", "version"]]);
     await t.call("POST", `/v1/agents/${agentId}/disable`);
     await t.call("POST", `/v1/agents/${agentId}/enable`);
     const [enabled, disabled] = await eventsOf(agentId);
@@ -67,6 +71,82 @@ describe("an audit event", () => {
       "agent.disable",
       ["status"],
     ]);
+  });
+
+  test("says what settings became: numbers, words of closed lists, lists and parts of them", async () => {
+    const agent = (
+      await t.call("POST", "/v1/agents", {
+        body: { name: "Was", compactionReserveTokens: 3000, tools: ["memory"], metadata: { plan: "pro", seats: 4 } },
+      })
+    ).body.id;
+    const body = { name: "Is", compactionReserveTokens: 4000, tools: ["memory", "workspace"], metadata: { seats: 5 } };
+    await t.call("PUT", `/v1/agents/${agent}`, { body });
+    const [updated, created] = await eventsOf(agent);
+    expect(updated).toMatchObject({ changes: ["name", "compactionReserveTokens", "tools", "metadata", "version"] });
+    expect(updated?.values).toEqual([
+      { field: "compactionReserveTokens", before: "3000", after: "4000" },
+      { field: "tools", before: "memory", after: "memory, workspace" },
+      { field: "version", before: "1", after: "2" },
+    ]);
+    expect(created?.values.map(({ field, before, after }) => [field, before, after])).toEqual([
+      ["compactionReserveTokens", null, "3000"],
+      ["tools", null, "memory"],
+    ]);
+  });
+
+  test("says what a limit of money became, as text and as a number, and nothing where only what is not kept changed", async () => {
+    const budget = (
+      await t.call("POST", "/v1/budgets", {
+        body: { name: "B", period: "month", limit: { usd: "5" } },
+      })
+    ).body;
+    for (const usd of ["500.25", 6]) await t.call("PATCH", `/v1/budgets/${budget.id}`, { body: { limit: { usd } } });
+    const limits = (await eventsOf(budget.id)).map(({ values }) => values.find(({ field }) => field === "limit"));
+    expect(limits.map((limit) => [limit?.before, limit?.after].map((text) => JSON.parse(text ?? "null")?.usd))).toEqual(
+      [
+        ["500.25", "6"],
+        ["5", "500.25"],
+        [undefined, "5"],
+      ],
+    );
+    const prompt = "Say it";
+    const at8 = { kind: "cron", config: { expression: "0 8 * * *", timezone: "UTC" } };
+    const task = (
+      await t.call("POST", "/v1/tasks", {
+        body: { agentId, name: "T", prompt, schedule: at8 },
+      })
+    ).body;
+    const at9 = { ...at8, config: { ...at8.config, expression: "0 9 * * *" } };
+    await t.call("PATCH", `/v1/tasks/${task.task.id}`, { body: { schedule: at9 } });
+    const [updated] = await eventsOf(task.task.id);
+    expect(updated).toMatchObject({ action: "task.update", changes: ["schedule"] });
+    expect(updated?.values).toEqual([]);
+  });
+
+  test("keeps nothing of what somebody wrote, of addresses with tokens in them, of headers and of ids of users", async () => {
+    const word = "unheard-of-0123456789";
+    await t.call("POST", "/v1/webhooks", { body: { url: `https://a.example/?${word}`, events: ["turn.ended"] } });
+    await t.call("POST", `/v1/agents/${agentId}/memories`, { body: { text: word, userId: word } });
+    await t.call("POST", "/v1/mcp-connections", {
+      body: { name: "M", url: `https://a.example/${word}`, auth: { type: "headers", headers: { "x-a": word } } },
+    });
+    await t.call("POST", "/v1/client-tokens", { body: { agentId, userId: word } });
+    await t.call("PUT", `/v1/agents/${agentId}`, { body: { name: "Kept", instructions: word, metadata: { word } } });
+    const rows = await h.sql`select * from audit_events where tenant_id = ${t.id}`;
+    expect(rows.length).toBeGreaterThan(3);
+    expect(JSON.stringify(rows)).not.toContain("unheard-of");
+  });
+
+  test("is found by when it was", async () => {
+    const other = await h.tenant();
+    await other.call("POST", "/v1/prompts", { body: { name: "x", template: "x" } });
+    const { at } = (await list(other)).body.data[0];
+    const behind = new Date(Date.parse(at) + 1).toISOString();
+    const count = async (query: string) => (await list(other, query)).body.data.length;
+    expect([await count(`?from=${at}`), await count(`?from=${behind}`)]).toEqual([1, 0]);
+    expect([await count(`?to=${at}`), await count(`?from=${at}&to=${behind}`)]).toEqual([0, 1]);
+    expect((await list(other, "?from=2026-02-30T00:00:00Z")).body.error.details.issues[0].path).toBe("from");
+    expect((await list(other, `?from=${behind}&to=${at}`)).body.error.details.issues[0].path).toBe("to");
   });
 
   test("of a secret names the field", async () => {
@@ -144,6 +224,9 @@ describe("one event", () => {
       expect((await t.call("PATCH", `/v1/prompts/${prompt.body.id}`, { body })).status).toBe(200);
     const actions = async (id: string) => (await eventsOf(id)).map(({ action }) => action);
     expect(await actions(agent)).toEqual(["agent.update", "agent.enable", "agent.disable", "agent.create"]);
+    const [saved, enabled] = await eventsOf(agent);
+    expect(saved?.changes).toEqual(["version"]);
+    expect(enabled?.values).toEqual([{ field: "status", before: "disabled", after: "active" }]);
     expect(await actions(prompt.body.id)).toEqual(["prompt.update", "prompt.create"]);
   });
 

@@ -1,7 +1,8 @@
 import type { AuditActor } from "../auth/actor.ts";
-import type { Tx } from "../database/client.ts";
+import { json, type Tx } from "../database/client.ts";
 import { newId } from "../ids.ts";
 import { addJobSql } from "../queue/add-job.ts";
+import type { ChangedValue } from "./changed-values.ts";
 
 /** What was done: a noun in the singular and a verb, such as `agent.update`. */
 export type AuditAction = `${string}.${string}`;
@@ -17,8 +18,10 @@ export interface AuditEntry {
   readonly agentId?: string | null;
   /** The request that asked for it; null when none did. */
   readonly requestId: string | null;
-  /** The names of the fields that changed, never their values. */
+  /** The names of the fields that changed. */
   readonly changes: readonly string[];
+  /** What settings among them became (`changed-values.ts`); left out: nothing is kept. */
+  readonly values?: readonly ChangedValue[];
 }
 
 /**
@@ -26,13 +29,13 @@ export interface AuditEntry {
  * to hear of it, so does the job that tells it.
  */
 export async function recordAudit(inner: Tx, entry: AuditEntry): Promise<void> {
-  const { tenantId, actor, action, resourceId, agentId = null, requestId, changes } = entry;
+  const { tenantId, actor, action, resourceId, agentId = null, requestId, changes, values = [] } = entry;
   const job = addJobSql(inner, "audit.tell", { auditEventId: inner`id`, tenantId: inner`tenant_id` });
   await inner`
     with /* audit.record */ recorded as (
-      insert into audit_events (id, tenant_id, actor_type, actor_id, action, resource_id, agent_id, request_id, changes)
+      insert into audit_events (id, tenant_id, actor_type, actor_id, action, resource_id, agent_id, request_id, changes, changed_values)
       values (${newId("auditEvent")}, ${tenantId}, ${actor.type}, ${actor.id}, ${action}, ${resourceId}, ${agentId}, ${requestId},
-        ${changes as string[]})
+        ${changes as string[]}, ${values.length === 0 ? null : json(inner, values)})
       returning id, tenant_id
     )
     select (${job}).id from recorded where exists (

@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { invalid } from "../errors.ts";
 
 /** The shape of an RFC 3339 date-time with an offset. Whether such a time exists is checked by `readDateTime`. */
 export const MomentText = Type.String({
@@ -24,4 +25,12 @@ export function readDateTime(text: string): Date | null {
   const moment = new Date(written);
   const year = moment.getUTCFullYear();
   return year >= 1 && year <= 9999 ? moment : null;
+}
+
+/** Returns the moment of a query's field, undefined where it is left out. Throws 400 naming the field. */
+export function readMoment(field: string, text: string | undefined): Date | undefined {
+  if (text === undefined) return undefined;
+  const moment = readDateTime(text);
+  if (moment === null) throw invalid(field, "must be an RFC 3339 date-time with an offset");
+  return moment;
 }

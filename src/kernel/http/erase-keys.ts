@@ -1,4 +1,4 @@
-import type { AnySql } from "../database/client.ts";
+import type { AnySql, Tx } from "../database/client.ts";
 import { byIndex, eraseRowsMax, Pace } from "../database/pace.ts";
 
 /** A stored response names at most this many resources. */
@@ -40,14 +40,26 @@ function workspaceName(id: string): string {
 export async function eraseResponses(sql: AnySql, ids: readonly string[], pace: Pace = new Pace()): Promise<void> {
   for (;;) {
     pace.step();
-    const { count } = await byIndex(
-      sql,
-      (inner) => inner`
-        update idempotency_keys set headers = null, sealed_body = null, resource_ids = null where (tenant_id, key) in (
-          select tenant_id, key from idempotency_keys where resource_ids && ${ids as string[]}::text[] limit ${eraseRowsMax})`,
-    );
-    if (count < eraseRowsMax) return;
+    if ((await eraseBatch(sql, ids)) < eraseRowsMax) return;
   }
+}
+
+/**
+ * Does the same in the transaction that deletes one resource, so that not even the next repeat is answered with it. Of one with
+ * more than a thousand such responses, what deletes the rest of it erases these too.
+ */
+export async function eraseResponsesOf(inner: Tx, id: string): Promise<void> {
+  await eraseBatch(inner, [workspaceName(id)]);
+}
+
+async function eraseBatch(sql: AnySql, ids: readonly string[]): Promise<number> {
+  const { count } = await byIndex(
+    sql,
+    (inner) => inner`
+      update idempotency_keys set headers = null, sealed_body = null, resource_ids = null where (tenant_id, key) in (
+        select tenant_id, key from idempotency_keys where resource_ids && ${ids as string[]}::text[] limit ${eraseRowsMax})`,
+  );
+  return count;
 }
 
 /** Deletes the Idempotency-Keys of the turns of a session that was never seen: a repeat runs anew. */

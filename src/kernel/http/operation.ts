@@ -219,6 +219,7 @@ export function operation<
       named,
       params: asked.params,
       body,
+      schema: bodySchema(spec, form),
     });
     const handle: Handle = (attempt) =>
       pointingIn(form, spec.change, async () => {
@@ -243,6 +244,12 @@ export function operation<
     if (spec.clientTokens === undefined) throw new ApiError("client_token_refused");
     return spec.clientTokens({ ...asked, client, tenantId: tenant.id, sql: ctx.sql });
   }
+}
+
+/** Returns what a body of a form is checked against; null where the handler reads it itself. */
+function bodySchema({ body, bodyInA }: Pick<AnyOperation, "body" | "bodyInA">, form: Form): TSchema | null {
+  if (body === undefined || body === "raw") return null;
+  return (form === "a" ? bodyInA : undefined) ?? body;
 }
 
 /** Returns an error as an operation spells it. */
