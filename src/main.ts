@@ -1,7 +1,7 @@
 /** Runs a role of the service, named by the first argument. Each is loaded only when it is asked for. */
 
 import { environment, readConfig } from "./kernel/config.ts";
-import { allowManyRequests } from "./kernel/runtime.ts";
+import { startWithSettings } from "./kernel/runtime.ts";
 import { createLogger } from "./kernel/telemetry/log.ts";
 import { asksForHelp, roleHelp } from "./roles/help.ts";
 import { OperatorError } from "./roles/operator-error.ts";
@@ -10,7 +10,7 @@ import { fail, runRole } from "./roles/run.ts";
 const [role, ...words] = process.argv.slice(2);
 /** The roles that call models, and much else. */
 const callingRoles = ["start", "serve", "work"];
-if (role !== undefined && callingRoles.includes(role)) allowManyRequests(environment);
+if (role !== undefined && callingRoles.includes(role)) startWithSettings(environment);
 
 const roles: Readonly<Record<string, () => Promise<unknown>>> = {
   // The text on the screen is the point of this role, so only what goes wrong is logged around it.

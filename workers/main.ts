@@ -11,7 +11,8 @@ import { cancelChannel } from "../src/sessions/state/cancel-request.ts";
 import { parkedChannel } from "../src/sessions/state/parked.ts";
 import { queuedChannel, readAnnouncement } from "../src/sessions/state/turn-job.ts";
 import { DueSums } from "../src/usage/due-sums.ts";
-import { jobsChannel, WorkerQueues } from "./queues.ts";
+import { jobsChannel } from "./queue.ts";
+import { WorkerQueues } from "./queues.ts";
 import { startReaping } from "./reaping.ts";
 import { watchForStanding } from "./stand-watch.ts";
 
@@ -72,8 +73,8 @@ export async function startWorkerPool(ctx: Ctx, options: WorkerPoolOptions): Pro
   measureSlots(() => ({ used: turns.turns.length, slots }));
   const dueSums = new DueSums(ctx);
   const run = (running: RunningTurn) => runTurn(ctx, running).finally(() => dueSums.noteTurn());
-  const dispatcher = new Dispatcher({ ctx, connection, turns, run });
-  const queues = new WorkerQueues({ ctx, connection, turns, dispatcher, databaseUrl });
+  const dispatcher = new Dispatcher({ ctx, connection, turns, run, onLeft: () => queues.hearOfTurn() });
+  const queues: WorkerQueues = new WorkerQueues({ ctx, connection, turns, dispatcher, databaseUrl });
   const stop = async () => void (await Promise.all([queues.stop(), dispatcher.stop()]));
   await connection.start();
   await queues.start();

@@ -30,6 +30,11 @@ export interface QueueOptions {
   readonly onNames: (names: readonly string[]) => void;
 }
 
+/** The channel on which the queue announces jobs. */
+export const jobsChannel = "jobs:insert";
+/** Stands in an announcement of jobs that went back to the queue. */
+export const returnedMark = '"returned"';
+
 /** Jobs that are done are collected for this long and removed from the queue together; nothing waits for their removal. */
 const completeBatchMs = 5;
 /** How often the queue asks for jobs, in case a notification was missed. */
@@ -166,7 +171,7 @@ export class Queue {
   /** Announces jobs that went back to the queue, which the queue itself does not do; a worker with room would only find them when it asks again. */
   #announce(count: number): void {
     const { sql } = this.#options;
-    sql.notify("jobs:insert", JSON.stringify({ count })).catch((error) => this.#note(error));
+    sql.notify(jobsChannel, JSON.stringify({ count, returned: true })).catch((error) => this.#note(error));
   }
 
   /** The names under which this process's jobs are locked. */

@@ -6,7 +6,7 @@ import type { RunningTurns } from "../src/sessions/run/running-turns.ts";
 import { Bell } from "./bell.ts";
 import { cronItems } from "./crontab.ts";
 import { Lanes } from "./lanes.ts";
-import { Queue, type QueueOptions } from "./queue.ts";
+import { Queue, type QueueOptions, returnedMark } from "./queue.ts";
 import { openQueueConnections } from "./queue-connections.ts";
 import { taskLists } from "./tasks.ts";
 
@@ -14,15 +14,12 @@ import { taskLists } from "./tasks.ts";
 const spareHands = 32;
 /** Turns that one statement fetches at most, or as many as there are slots: what waits in this process while its slots are full waits beside idle workers. */
 const turnsFetchedAtOnceMax = 10;
-/** Announced turns are claimed without their jobs (`Dispatcher`); the jobs that are left are asked for after so long. */
+/** Announced turns are claimed without their jobs (`Dispatcher`); those that others have not claimed after so long are asked for. */
 const turnsAfterMs = 50;
 /** Other jobs are asked for at most so often when jobs are announced, because most of those are turns. */
 const otherRestMs = 50;
 /** The same for every other kind of job. None of them waits here: one that finds no slot is parked. */
 const othersFetchedAtOnce = 25;
-
-/** The channel on which the queue announces jobs. */
-export const jobsChannel = "jobs:insert";
 
 /** What the queues are for. */
 interface QueuesOptions {
@@ -109,11 +106,17 @@ export class WorkerQueues {
     });
   }
 
-  /** Hears that jobs were announced: the payload is the queue's. */
+  /** Hears that jobs were announced: the payload is the queue's. Those of new turns are announced by themselves too. */
   hear(payload: string): void {
     const count = Number(/"count"\s*:\s*(\d+)/.exec(payload)?.[1] ?? 1);
     if (count === 0 || !this.#options.connection.listens) return;
-    for (const bell of Object.values(this.#bells)) bell.ring(count);
+    this.#bells.others.ring(count);
+    if (payload.includes(returnedMark)) this.#bells.turns.ring(count);
+  }
+
+  /** Hears that a turn was announced and that this worker has not claimed it. */
+  hearOfTurn(): void {
+    this.#bells.turns.ring(1);
   }
 
   /** Looks for jobs that were announced while nothing was heard. */

@@ -21,6 +21,7 @@ import {
   platformNamed,
 } from "./schema.ts";
 import {
+  type ChangedChatConnection,
   type ChatConnectionRow,
   checkChatConnectionLimit,
   findChatConnection,
@@ -35,10 +36,13 @@ const webhookSecretLength = 48;
 const registrationsMax = 5;
 
 /** What is told of a new connection, in its transaction. */
-type RecordCreation = (inner: Tx, id: string) => Promise<void>;
+type RecordCreation = (inner: Tx, made: ChatConnectionRow) => Promise<void>;
 
-/** Writes what an operation has found out at its platform, and returns the connection. */
-export type ChatWrite = (inner: Tx) => Promise<ChatConnectionRow>;
+/** What is told of a change, in its transaction. */
+export type RecordChange = (inner: Tx, changed: ChangedChatConnection) => Promise<void>;
+
+/** Writes what an operation has found out at its platform. */
+export type ChatWrite = (inner: Tx) => Promise<ChangedChatConnection>;
 
 /**
  * `POST /v1/chat-connections`: asks the platform who the bot is, stores the
@@ -53,10 +57,14 @@ export async function createChatConnection(
   { reservation, record }: { readonly reservation: Reservation | null; readonly record: RecordCreation },
   tenantId: string,
   body: Static<typeof ChatConnectionCreate>,
-): Promise<ChatWrite> {
+): Promise<(inner: Tx) => Promise<ChatConnectionRow>> {
   const madeId = reservation?.madeId ?? null;
   const stored = madeId === null ? null : await findChatConnection(sql, tenantId, madeId);
-  if (stored !== null) return registerAndEnable(ctx, stored, openConnectedChat(ctx, stored, platformCheckMs));
+  const enable = async (row: ChatConnectionRow, account: ChatAccount) => {
+    const write = await registerAndEnable(ctx, row, account);
+    return async (inner: Tx) => (await write(inner)).after;
+  };
+  if (stored !== null) return enable(stored, openConnectedChat(ctx, stored, platformCheckMs));
   const platform = platformNamed(body.platform as ChatPlatformName);
   const credentials = credentialsOf(platform, body.credentials);
   await getAgent(sql, tenantId, body.agentId);
@@ -79,7 +87,7 @@ export async function createChatConnection(
   };
   const insert = async (inner: Tx) => {
     const inserted = await insertChatConnection(inner, ctx.sealer, made);
-    await record(inner, inserted.id);
+    await record(inner, inserted);
     return inserted;
   };
   if (!registers) return insert;
@@ -89,7 +97,7 @@ export async function createChatConnection(
     await reservation?.remember(inner, inserted.id);
     return inserted;
   });
-  return registerAndEnable(ctx, row, account);
+  return enable(row, account);
 }
 
 /** Returns the secrets that the platform needs. Throws 400 for a missing or foreign one. */
@@ -192,21 +200,19 @@ export async function changeChatConnection(
   sql: Sql,
   tenantId: string,
   { id, name, configuration: given }: Static<typeof ChatConnectionPatch> & { readonly id: IdOf<"chatConnection"> },
-  record: (inner: Tx) => Promise<void>,
+  record: RecordChange,
 ): Promise<ChatConnectionRow> {
-  let registered: boolean | undefined;
-  const row = await tx(sql, async (inner) => {
-    const updated = await updateChatConnection(inner, { tenantId, id }, (now) => {
-      registered = now.configuration.businessMode;
-      return {
-        ...(name === undefined ? {} : { name }),
-        ...(given === undefined ? {} : { configuration: merged(now, given) }),
-      };
-    });
-    await record(inner);
-    return updated;
+  const { before, after } = await tx(sql, async (inner) => {
+    const changed = await updateChatConnection(inner, { tenantId, id }, (now) => ({
+      ...(name === undefined ? {} : { name }),
+      ...(given === undefined ? {} : { configuration: merged(now, given) }),
+    }));
+    await record(inner, changed);
+    return changed;
   });
-  return row.configuration.businessMode === registered ? row : registerChanged(ctx, sql, row);
+  return after.configuration.businessMode === before.configuration.businessMode
+    ? after
+    : registerChanged(ctx, sql, after);
 }
 
 /** Registers the webhook of an enabled connection; once more when another change came between, whose registration may have been first. */
@@ -215,9 +221,9 @@ async function registerChanged(ctx: Ctx, sql: Sql, row: ChatConnectionRow): Prom
   for (let attempt = 1; now.enabled && attempt <= registrationsMax; attempt++) {
     const asked = now;
     const failure = await register(ctx, asked, openConnectedChat(ctx, asked, platformCheckMs));
-    now = await tx(sql, (inner) =>
+    ({ after: now } = await tx(sql, (inner) =>
       updateChatConnection(inner, asked, ({ health }) => ({ health: withWebhook(health, failure === null) })),
-    );
+    ));
     if (failure !== null && failure.kind !== "refused") throw platformUnavailable(asked.platform, failure);
     if (failure !== null)
       throw new ApiError("invalid_request", { message: "The change is saved, but the platform refused the webhook." });

@@ -3,7 +3,7 @@ import type { AnySql, Sql, Tx } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { cleanText } from "../messages/text.ts";
-import { decideApproval } from "../sessions/pause/approvals.ts";
+import { decideApproval, decisionEntry } from "../sessions/pause/approvals.ts";
 import { recordPress } from "./delivery-states.ts";
 import { insertInboxMessage } from "./inbox-states.ts";
 import { followMove } from "./move.ts";
@@ -71,8 +71,9 @@ function receivePress(
         name: person.name,
       });
       const { tenantId, agentId } = connection;
-      const decided = { tenantId, agentId, actor, resourceId: approvalId, requestId, changes: ["status"] };
-      await recordAudit(inner, { ...decided, action: "approval.decide" });
+      const decided = { tenantId, agentId, actor, resourceId: approvalId, requestId };
+      const entry = decisionEntry({ approved, reason: null });
+      await recordAudit(inner, { ...decided, ...entry, action: "approval.decide" });
       return true;
     } catch (error) {
       if (error instanceof ApiError && (error.reason === "approval_decided" || error.reason === "not_found"))

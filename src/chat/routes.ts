@@ -12,6 +12,7 @@ import {
   createChatConnection,
   disableChatConnection,
   enableChatConnection,
+  type RecordChange,
   unregister,
 } from "./manage.ts";
 import {
@@ -30,7 +31,7 @@ import {
   ChatDeliveryRepair,
 } from "./schema.ts";
 import { showChatConnection } from "./show.ts";
-import { getChatConnection, listChatConnections, removeChatConnection } from "./store.ts";
+import { type ChatConnectionRow, getChatConnection, listChatConnections, removeChatConnection } from "./store.ts";
 
 const params = pathIds({ id: Id("chatConnection") });
 
@@ -74,7 +75,7 @@ function collectionRoutes(ctx: Ctx) {
         response: ChatConnectionResponse,
         errors: ["invalid_request", "not_found"],
         handle: async ({ sql, commit, audit, reservation, tenantId, body }) => {
-          const record = (inner: Tx, resourceId: string) => audit.write(inner, { resourceId });
+          const record = (inner: Tx, made: ChatConnectionRow) => audit.write(inner, {}, showChatConnection(ctx, made));
           const write = await createChatConnection(ctx, sql, { reservation, record }, tenantId, body);
           return commit(async (inner, note) => {
             note.isWritten = true;
@@ -113,11 +114,11 @@ function recordRoutes(ctx: Ctx) {
         success: 200,
         response: ChatConnectionResponse,
         errors: ["invalid_request", "not_found"],
-        handle: async ({ sql, audit, tenantId, params: { id }, body }) =>
-          showChatConnection(
-            ctx,
-            await changeChatConnection(ctx, sql, tenantId, { id, ...body }, (inner) => audit.write(inner)),
-          ),
+        handle: async ({ sql, audit, tenantId, params: { id }, body }) => {
+          const record: RecordChange = (inner, { before, after }) =>
+            audit.write(inner, { before: showChatConnection(ctx, before) }, showChatConnection(ctx, after));
+          return showChatConnection(ctx, await changeChatConnection(ctx, sql, tenantId, { id, ...body }, record));
+        },
       }),
     )
     .delete(
@@ -152,8 +153,10 @@ function stateRoutes(ctx: Ctx) {
       handle: async ({ sql, commit, tenantId, params: { id } }) => {
         const write = await work(ctx, await getChatConnection(sql, tenantId, id));
         return commit(async (inner, note) => {
-          note.changes = audit === "chat_connection.check" ? ["health"] : ["enabled"];
-          return showChatConnection(ctx, await write(inner));
+          note.changes = ["enabled", "health"];
+          const { before, after } = await write(inner);
+          note.before = showChatConnection(ctx, before);
+          return showChatConnection(ctx, after);
         });
       },
     });

@@ -155,6 +155,12 @@ export interface ChatConnectionChange {
   readonly health?: ChatHealth;
 }
 
+/** A connection as it was and as it is. */
+export interface ChangedChatConnection {
+  readonly before: ChatConnectionRow;
+  readonly after: ChatConnectionRow;
+}
+
 /**
  * Changes a connection to what `changeOf` makes of its row as it is now: the row's lock
  * keeps one of two concurrent changes from undoing the other. Throws 404, and what
@@ -164,7 +170,7 @@ export async function updateChatConnection(
   inner: Tx,
   { tenantId, id }: Pick<ChatConnectionRow, "tenantId" | "id">,
   changeOf: (now: ChatConnectionRow) => ChatConnectionChange,
-): Promise<ChatConnectionRow> {
+): Promise<ChangedChatConnection> {
   const [now] = await inner<ChatConnectionRow[]>`
     select ${columns(inner)} from chat_connections c
     where c.id = ${id} and c.tenant_id = ${tenantId} and ${live(inner)} for no key update of c`;
@@ -175,7 +181,7 @@ export async function updateChatConnection(
       configuration = ${json(inner, configuration ?? now.configuration)}, health = ${json(inner, health ?? now.health)},
       updated_at = now()
     where c.id = ${id} returning ${columns(inner)}`;
-  return row as ChatConnectionRow;
+  return { before: now, after: row as ChatConnectionRow };
 }
 
 /** Records the platform's first verified request, which proves that the webhook is right. */

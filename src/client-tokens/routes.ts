@@ -1,23 +1,17 @@
 import { Elysia } from "elysia";
-import { tooMany } from "../kernel/admission/too-many.ts";
-import { SharedSlots } from "../kernel/async/shared-slots.ts";
+import { ChangesAtOnce } from "../kernel/admission/changes-at-once.ts";
 import { clientTokenRole } from "../kernel/auth/authenticator.ts";
 import type { Ctx } from "../kernel/context.ts";
 import { invalidAll } from "../kernel/errors.ts";
 import { operation, pathIds } from "../kernel/http/operation.ts";
 import { Id } from "../kernel/ids.ts";
-import { databaseWaitMs } from "../kernel/limits.ts";
 import { ClientTokenCreatedResponse } from "./responses.ts";
 import { abilitiesDefault, ClientTokenCreate, tokenSecondsDefault } from "./schema.ts";
 import { createClientToken, deleteClientToken } from "./store.ts";
 
-/** Tokens that a process makes at once. Those of a tenant wait for one another in the database, each with a connection. */
-const madeAtOnceMax = 8;
-const madeAtOncePerTenantMax = 2;
-
 /** Client tokens: `/v1/client-tokens`. */
 export function clientTokenRoutes(ctx: Ctx) {
-  const slots = new SharedSlots(madeAtOnceMax, madeAtOncePerTenantMax);
+  const changes = new ChangesAtOnce("client tokens");
   return new Elysia({ prefix: "/v1/client-tokens" })
     .post(
       "",
@@ -39,11 +33,7 @@ export function clientTokenRoutes(ctx: Ctx) {
           const { keyId, memberId } = principal;
           const sets = { can: [...new Set(can)], origins: [...new Set(origins)] };
           const asked = { tenantId, keyId, memberId, agentId, userId, sessionId, expiresInSeconds, ...sets };
-          const release = await slots.take(tenantId, AbortSignal.timeout(databaseWaitMs)).catch(() => {
-            throw tooMany("The tenant makes too many client tokens at once.", madeAtOncePerTenantMax);
-          });
-          const made = commit((inner) => createClientToken(inner, asked));
-          return made.finally(release);
+          return changes.run(tenantId, () => commit((inner) => createClientToken(inner, asked)));
         },
       }),
     )

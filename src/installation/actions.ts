@@ -3,6 +3,9 @@
  * writes its audit event in its own transaction.
  */
 
+import { createApiKey, deleteApiKey } from "../apikeys/store.ts";
+import { settingValues } from "../kernel/audit/changed-values.ts";
+import { lockAccess } from "../kernel/auth/standing.ts";
 import type { AnySql, Sql } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import type { IdOf } from "../kernel/ids.ts";
@@ -12,7 +15,7 @@ import { askToDrain } from "../kernel/queue/workers.ts";
 import { type EndedTurns, endTurnsOf } from "../sessions/cancel/end-all.ts";
 import { readTenantLoad } from "../sessions/load.ts";
 import { cancelQueuedRuns } from "../tasks/run-states.ts";
-import { changeTenant, createTenantWithKey, type TenantChange } from "../tenants/store.ts";
+import { changeTenant, createTenantWithKey, isActiveTenant, type TenantChange } from "../tenants/store.ts";
 import { type Discarded, discardJob } from "./discard-job.ts";
 import { type Operator, recordOperator } from "./operator-audit.ts";
 
@@ -52,6 +55,30 @@ export function makeTenant(
     const made = await createTenantWithKey(inner, { name, form: "b", adminAgent: false });
     await recordOperator(inner, "tenant.create", made.tenantId, { operator, tenantId: made.tenantId });
     return made;
+  });
+}
+
+/**
+ * Makes an API key for a tenant that lost its own, in the place of another one where that is named; its token is returned here
+ * and stored nowhere. Returns null where there is no such tenant. Throws what making and deleting a key throws.
+ */
+export function makeKey(
+  sql: AnySql,
+  operator: Operator,
+  tenantId: IdOf<"tenant">,
+  name: string,
+  replaced: IdOf<"apiKey"> | null = null,
+): Promise<{ apiKeyId: IdOf<"apiKey">; token: string } | null> {
+  return tx(sql, async (inner) => {
+    if (replaced !== null) await lockAccess(inner, tenantId);
+    if (!(await isActiveTenant(inner, tenantId))) return null;
+    if (replaced !== null) {
+      await deleteApiKey(inner, tenantId, replaced);
+      await recordOperator(inner, "api_key.delete", replaced, { operator, tenantId });
+    }
+    const { apiKey, token } = await createApiKey(inner, tenantId, name, null);
+    await recordOperator(inner, "api_key.create", apiKey.id, { operator, tenantId });
+    return { apiKeyId: apiKey.id, token };
   });
 }
 
@@ -97,9 +124,14 @@ export function setTenant(
   change: TenantChange,
 ): Promise<string[] | null> {
   return tx(sql, async (inner) => {
-    const changes = await changeTenant(inner, tenantId, change);
-    if (changes !== null && changes.length > 0)
-      await recordOperator(inner, "tenant.set", tenantId, { operator, tenantId, changes });
+    const changed = await changeTenant(inner, tenantId, change);
+    if (changed === null) return null;
+    const changes = changed.map(({ field }) => field);
+    // Its limits: a name is somebody's words, which an event outlives.
+    const limits = changed.filter((one) => "after" in one).filter(({ field }) => field !== "name");
+    const values = settingValues(limits);
+    if (changes.length > 0)
+      await recordOperator(inner, "tenant.set", tenantId, { operator, tenantId, changes, values });
     return changes;
   });
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { userInfo } from "node:os";
+import type { ChangedValue } from "../kernel/audit/changed-values.ts";
 import { type AuditAction, recordAudit } from "../kernel/audit/record.ts";
 import type { AuditActor } from "../kernel/auth/actor.ts";
 import type { Tx } from "../kernel/database/client.ts";
@@ -16,6 +17,7 @@ export interface Operator {
 interface OperatorNote {
   readonly tenantId?: string | null;
   readonly changes?: readonly string[];
+  readonly values?: readonly ChangedValue[];
   readonly operator?: Operator;
 }
 
@@ -32,10 +34,10 @@ export async function recordOperator(
   inner: Tx,
   action: AuditAction,
   resourceId: string,
-  { tenantId = null, changes = [], operator = commandOperator() }: OperatorNote = {},
+  { tenantId = null, changes = [], values = [], operator = commandOperator() }: OperatorNote = {},
 ): Promise<void> {
   const actor = { type: "operator", id: operator.id } as const;
-  await recordAudit(inner, { tenantId, actor, action, resourceId, requestId: operator.requestId, changes });
+  await recordAudit(inner, { tenantId, actor, action, resourceId, requestId: operator.requestId, changes, values });
 }
 
 /**

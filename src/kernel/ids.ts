@@ -1,4 +1,5 @@
-import { createHash, randomBytes } from "node:crypto";
+import { Buffer } from "node:buffer";
+import { createHash, randomFillSync } from "node:crypto";
 import { type TUnsafe, Type } from "@sinclair/typebox";
 
 /** The prefix of each kind of id. They are part of the interface. */
@@ -43,7 +44,7 @@ export type IdOf<Kind extends IdKind> = `${(typeof prefixes)[Kind]}_${string}`;
 /** Length of an id after its prefix and the underscore. */
 const bodyLength = 24;
 /** Nine base-36 digits hold milliseconds until the year 5188, so ids of one kind sort by age. */
-const timeLength = 9;
+export const timeLength = 9;
 
 /** Returns a new id: prefix, time, and 15 random characters (77 bits). */
 export function newId<Kind extends IdKind>(kind: Kind): IdOf<Kind> {
@@ -70,14 +71,22 @@ function timeBody(timeMs: number): string {
   return timeMs.toString(36).padStart(timeLength, "0");
 }
 
+const digits = "0123456789abcdefghijklmnopqrstuvwxyz";
+/** Random bytes that were not used yet. To ask for a few at a time takes longer than all else of an id: 4 µs, with these 0.5. */
+const random = Buffer.alloc(4_096);
+let unusedFrom = random.length;
+
 /** Returns `length` random characters of `[0-9a-z]`, without modulo bias. */
 export function randomBody(length: number): string {
   let body = "";
   while (body.length < length) {
-    for (const byte of randomBytes(length)) {
-      // 252 is the largest multiple of 36 below 256.
-      if (byte < 252 && body.length < length) body += (byte % 36).toString(36);
+    if (unusedFrom === random.length) {
+      randomFillSync(random);
+      unusedFrom = 0;
     }
+    const byte = random[unusedFrom++] as number;
+    // 252 is the largest multiple of 36 below 256.
+    if (byte < 252) body += digits[byte % 36];
   }
   return body;
 }

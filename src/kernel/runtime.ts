@@ -44,25 +44,30 @@ interface DenoNamespace {
 /** The runtime that this process runs on. */
 const runtimeName: "bun" | "deno" = "Deno" in globalThis ? "deno" : "bun";
 
-/** Bun's name for the number of requests that may be under way at once, which it reads only when a process starts. */
-const bunRequestsVariable = "BUN_CONFIG_MAX_HTTP_REQUESTS";
-/** The most that Bun takes. What bounds outbound requests are the slots, and each tenant's share of connections. */
-const bunRequestsMax = 65_535;
+/** What Bun reads from the environment, and only when a process starts. What an operator has set is kept. */
+const bunSettings: Readonly<Record<string, string>> = {
+  // Bun by itself has at most 256 requests to other servers under way at once and lets all further ones wait without a limit, so 256
+  // models that say nothing would stop everybody's chats and bills. This is the most that it takes; what bounds them are
+  // the slots, and each tenant's share of connections.
+  BUN_CONFIG_MAX_HTTP_REQUESTS: "65535",
+  // When JavaScriptCore compiles a function for the last time, at the highest cost: ten times later than it would. A turn's
+  // code is wide and flat, so for minutes that compiler took 0.2 to 0.5 ms of CPU a turn, more than a tenth of all that a turn
+  // costs, and what it made was no faster (loadtest/README.md).
+  BUN_JSC_thresholdForFTLOptimizeAfterWarmUp: "640000",
+  BUN_JSC_thresholdForFTLOptimizeSoon: "10000",
+};
 
 /**
- * Lets this process have as many outbound requests under way at once as it has work for.
- * Bun by itself has at most 256 and lets all further ones wait without a limit, so 256 models that
- * say nothing would stop everybody's chats and bills. It reads the number from the
- * environment (`env`) when it starts, so the process starts once more, in its own place: its id,
- * parent and streams stay. Does nothing on Deno, which has no such limit, and where the
- * operator set a number.
+ * Starts this process once more, in its own place, with the settings that Bun reads only then: its id,
+ * parent and streams stay. Does nothing on Deno, which has none of them, and where `env` has them all.
  */
-export function allowManyRequests(env: Readonly<Record<string, string | undefined>>): void {
-  if (runtimeName !== "bun" || env[bunRequestsVariable] || process.execve === undefined) return;
+export function startWithSettings(env: Readonly<Record<string, string | undefined>>): void {
+  const missing = Object.entries(bunSettings).filter(([name]) => !env[name]);
+  if (runtimeName !== "bun" || missing.length === 0 || process.execve === undefined) return;
   const [, script, ...words] = process.argv;
   const command = [process.execPath, ...process.execArgv, script as string, ...words];
   try {
-    process.execve(process.execPath, command, { ...env, [bunRequestsVariable]: String(bunRequestsMax) });
+    process.execve(process.execPath, command, { ...env, ...Object.fromEntries(missing) });
   } catch {
     // Where the system forbids it, the process goes on with what the runtime has.
   }

@@ -1,6 +1,7 @@
 import { Elysia } from "elysia";
 import { withFragmentFor } from "../kernel/auth/roles.ts";
 import type { Ctx } from "../kernel/context.ts";
+import { lockRow } from "../kernel/database/lock-row.ts";
 import type { ErrorCause } from "../kernel/errors.ts";
 import { operation, pathIds } from "../kernel/http/operation.ts";
 import { Id } from "../kernel/ids.ts";
@@ -110,6 +111,7 @@ function recordRoutes(ctx: Ctx) {
         errors: ["not_found", "mcp_connection_name_conflict"],
         handle: ({ commit, tenantId, params: { id }, body }) =>
           commit(async (inner, note) => {
+            await lockRow(inner, "mcp_connections", tenantId, id);
             note.before = await getMcpConnection(inner, tenantId, id);
             return showMcpConnection(await renameMcpConnection(inner, tenantId, id, body.name));
           }),

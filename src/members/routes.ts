@@ -2,6 +2,7 @@ import { Elysia } from "elysia";
 import type { Ctx } from "../kernel/context.ts";
 import { operation, pathIds } from "../kernel/http/operation.ts";
 import { readLimit } from "../kernel/http/page.ts";
+import { MomentOrNull } from "../kernel/http/response-fields.ts";
 import { Id } from "../kernel/ids.ts";
 import { MemberListResponse, MemberResponse } from "./responses.ts";
 import { MemberCreate, MemberListQuery, MemberUpdate } from "./schema.ts";
@@ -84,7 +85,7 @@ function recordRoutes(ctx: Ctx) {
           commit(async (inner, note) => {
             const { before, after } = await changeMember(inner, { tenantId, id, actor }, body.role);
             note.before = before;
-            note.changesAlways = after.invitedUntil !== before.invitedUntil;
+            note.also = { invitedUntil: MomentOrNull };
             return after;
           }),
       }),

@@ -1,5 +1,6 @@
 import { Elysia } from "elysia";
 import type { Ctx } from "../kernel/context.ts";
+import { lockRow } from "../kernel/database/lock-row.ts";
 import { operation, pathIds } from "../kernel/http/operation.ts";
 import { readLimit } from "../kernel/http/page.ts";
 import { Reply } from "../kernel/http/reply.ts";
@@ -82,7 +83,11 @@ function oneMemoryRoutes(ctx: Ctx) {
         response: MemoryResponse,
         errors: ["not_found"],
         handle: ({ commit, tenantId, params: { agentId, memoryId }, body }) =>
-          commit((inner) => updateMemory(inner, { tenantId, agentId }, memoryId, body.text)),
+          commit(async (inner, note) => {
+            await lockRow(inner, "memories", tenantId, memoryId);
+            note.before = await getMemory(inner, { tenantId, agentId }, memoryId);
+            return updateMemory(inner, { tenantId, agentId }, memoryId, body.text);
+          }),
       }),
     )
     .delete(

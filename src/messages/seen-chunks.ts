@@ -1,5 +1,5 @@
 import type { UIMessageChunk } from "ai";
-import { callChunksAfter, chunksOf, type SeenCall } from "./to-chunks.ts";
+import { callChunks, chunksOf, type SeenCall } from "./to-chunks.ts";
 import { isStreamOnly } from "./tool-progress.ts";
 import type { UiMessage } from "./ui-message.ts";
 
@@ -65,7 +65,7 @@ export class SeenChunks {
     const chunks: unknown[] = message.parts.slice(0, known).flatMap((part, index) => {
       const seen = this.#calls.get((part as { readonly toolCallId?: string }).toolCallId ?? "");
       const isEnded = !hasEnd(message, index) || (seen?.isEnded ?? hasEnd(before, index));
-      return callChunksAfter(part, { isWhole: true, isAsked: true, isEnded });
+      return callChunks(part, { isWhole: true, isAsked: true, isEnded });
     });
     const left = new Left(this.#texts, this.#others);
     let steps = 0;
@@ -89,10 +89,7 @@ export class SeenChunks {
     if (part.type === "text" || part.type === "reasoning")
       return missingText(part as StoredText, left.nextText(part as StoredText), number);
     const { toolCallId } = part as { readonly toolCallId?: string };
-    if (toolCallId !== undefined) {
-      const seen = this.#calls.get(toolCallId);
-      return seen === undefined ? partChunks(part) : callChunksAfter(part, seen);
-    }
+    if (toolCallId !== undefined) return callChunks(part, this.#calls.get(toolCallId) ?? null);
     return left.hasOther(part.type) ? [] : partChunks(part);
   }
 }

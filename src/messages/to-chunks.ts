@@ -47,22 +47,35 @@ export interface SeenCall {
   readonly isEnded: boolean;
 }
 
-/** Returns the chunks that a reader misses of a call as it is stored; none for a part that is no call. */
-export function callChunksAfter(part: unknown, { isWhole, isAsked, isEnded: hadEnd }: SeenCall): unknown[] {
+/**
+ * Returns the chunks that a reader misses of a call as it is stored, who has seen this of it, or nothing (null); none for a part
+ * that is no call.
+ */
+export function callChunks(part: unknown, seen: SeenCall | null): unknown[] {
   const fields = part as ToolFields;
-  if (typeof fields.toolCallId !== "string" || hadEnd) return [];
-  const denied = isDenied(fields.state, fields.approval)
-    ? [{ type: "tool-output-denied", toolCallId: fields.toolCallId }]
-    : [];
-  const input =
-    isWhole || fields.state === "output-error"
-      ? []
-      : [{ type: "tool-input-available", ...nameOf(fields), input: fields.input }];
+  const { toolCallId, state, approval } = fields;
+  if (typeof toolCallId !== "string" || seen?.isEnded === true) return [];
+  const denial = isDenied(state, approval) ? [{ type: "tool-output-denied", toolCallId }] : [];
   return [
-    ...input,
-    ...(isAsked ? [] : approvalChunks(fields)),
-    ...(isEnded(fields.state) ? [endChunk(fields)] : denied),
+    ...inputChunks(fields, seen),
+    ...(seen?.isAsked === true ? [] : approvalChunks(fields)),
+    ...(isEnded(state) ? [endChunk(fields)] : denial),
   ];
+}
+
+/**
+ * Returns the chunks of a call's input. To a reader who has seen nothing of it, one that has run is shown without a chunk
+ * `tool-input-available`, which makes a client run its own tool.
+ */
+function inputChunks(fields: ToolFields, seen: SeenCall | null): unknown[] {
+  const { toolCallId, input, state, callProviderMetadata: providerMetadata } = fields;
+  const call = { ...nameOf(fields), ...(providerMetadata === undefined ? {} : { providerMetadata }) };
+  const whole = { type: "tool-input-available", ...call, input };
+  // The chunk of an error has the input.
+  if (seen !== null) return seen.isWhole || state === "output-error" ? [] : [whole];
+  if (state === "output-denied" || !isEnded(state)) return [whole];
+  const told = { type: "tool-input-delta", toolCallId, inputTextDelta: JSON.stringify(input) };
+  return [{ type: "tool-input-start", ...call }, ...(input === undefined ? [] : [told])];
 }
 
 /**
@@ -81,7 +94,7 @@ export function resultChunks(message: UiMessage, names: ReadonlySet<string>): UI
 
 function chunksOfPart(type: string, fields: Record<string, unknown>, id: string): unknown[] {
   if (type === "text" || type === "reasoning") return textChunks(type, fields, id);
-  if (type === "dynamic-tool" || type.startsWith("tool-")) return toolChunks({ type, ...fields });
+  if (type === "dynamic-tool" || type.startsWith("tool-")) return callChunks({ type, ...fields }, null);
   if (type === "file" || type.startsWith("source-") || type.startsWith("data-")) return [{ type, ...fields }];
   return [];
 }
@@ -97,22 +110,6 @@ function textChunks(
     { type: `${type}-delta`, id, delta: text },
     { type: `${type}-end`, id, ...extra },
   ];
-}
-
-/**
- * Returns the chunks of a call. One that has run is shown without a chunk
- * `tool-input-available`, which makes a client run its own tool.
- */
-function toolChunks(fields: ToolFields): unknown[] {
-  const { toolCallId, input, state, callProviderMetadata: providerMetadata } = fields;
-  const call = { ...nameOf(fields), ...(providerMetadata === undefined ? {} : { providerMetadata }) };
-  const asked = approvalChunks(fields);
-  const denial = isDenied(state, fields.approval) ? [{ type: "tool-output-denied", toolCallId }] : [];
-  const end = isEnded(state) ? [endChunk(fields)] : denial;
-  if (state === "output-denied" || !isEnded(state))
-    return [{ type: "tool-input-available", ...call, input }, ...asked, ...end];
-  const told = { type: "tool-input-delta", toolCallId, inputTextDelta: JSON.stringify(input) };
-  return [{ type: "tool-input-start", ...call }, ...(input === undefined ? [] : [told]), ...asked, ...end];
 }
 
 type ToolFields = Record<string, unknown> & { readonly type: string };

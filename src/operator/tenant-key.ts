@@ -1,11 +1,9 @@
-import { createApiKey, deleteApiKey, listApiKeys } from "../apikeys/store.ts";
-import { recordOperator } from "../installation/operator-audit.ts";
-import { lockAccess } from "../kernel/auth/standing.ts";
+import { listApiKeys } from "../apikeys/store.ts";
+import { makeKey } from "../installation/actions.ts";
+import { commandOperator } from "../installation/operator-audit.ts";
 import type { AnySql } from "../kernel/database/client.ts";
-import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { type IdOf, isId } from "../kernel/ids.ts";
-import { isActiveTenant } from "../tenants/store.ts";
 import { type Command, required, UsageError, type Values } from "./command.ts";
 import { noTenant, readName, readTenant } from "./tenant-words.ts";
 
@@ -16,26 +14,14 @@ export function readKey(values: Values): Command {
   const replaced = values.replace === undefined ? null : required(values, "replace");
   if (replaced !== null && !isId("apiKey", replaced)) throw new UsageError("--replace must have the shape ak_….");
   return async (sql) => {
-    const { apiKeyId, token } = await makeKey(sql, tenantId, name, replaced).catch(async (error: unknown) => {
+    const made = await makeKey(sql, commandOperator(), tenantId, name, replaced).catch(async (error: unknown) => {
       throw error instanceof ApiError ? await refusal(sql, tenantId, error) : error;
     });
+    if (made === null) throw noTenant(tenantId);
+    const { apiKeyId, token } = made;
     if (values.json === true) return `${JSON.stringify({ tenantId, apiKeyId, token })}\n`;
     return `Tenant   ${tenantId}\nKey id   ${apiKeyId}\nAPI key  ${token}\nThe key is shown only here.\n`;
   };
-}
-
-function makeKey(sql: AnySql, tenantId: IdOf<"tenant">, name: string, replaced: string | null) {
-  return tx(sql, async (inner) => {
-    if (replaced !== null) await lockAccess(inner, tenantId);
-    if (!(await isActiveTenant(inner, tenantId))) throw noTenant(tenantId);
-    if (replaced !== null) {
-      await deleteApiKey(inner, tenantId, replaced);
-      await recordOperator(inner, "api_key.delete", replaced, { tenantId });
-    }
-    const { apiKey, token } = await createApiKey(inner, tenantId, name, null);
-    await recordOperator(inner, "api_key.create", apiKey.id, { tenantId });
-    return { apiKeyId: apiKey.id, token };
-  });
 }
 
 /** Returns what the operator can do: the keys that there are, of which one has to go. */

@@ -1,5 +1,6 @@
 import { Elysia } from "elysia";
 import type { Ctx } from "../kernel/context.ts";
+import { lockRow } from "../kernel/database/lock-row.ts";
 import { operation, pathIds } from "../kernel/http/operation.ts";
 import { Id } from "../kernel/ids.ts";
 import { PromptListResponse, PromptResponse } from "./responses.ts";
@@ -71,6 +72,7 @@ function onePromptRoutes(ctx: Ctx) {
         errors: ["not_found", "invalid_request"],
         handle: ({ commit, tenantId, params: { promptId }, body }) =>
           commit(async (inner, note) => {
+            await lockRow(inner, "prompts", tenantId, promptId);
             note.before = await getPrompt(inner, tenantId, promptId);
             return updatePrompt(inner, tenantId, promptId, body);
           }),

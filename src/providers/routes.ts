@@ -4,6 +4,7 @@ import { withFragmentFor } from "../kernel/auth/roles.ts";
 import { type ProviderType, providerTypeOf } from "../kernel/config.ts";
 import type { Ctx } from "../kernel/context.ts";
 import type { AnySql } from "../kernel/database/client.ts";
+import { lockRow } from "../kernel/database/lock-row.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
 import { operation, pathIds } from "../kernel/http/operation.ts";
 import { Id, newId } from "../kernel/ids.ts";
@@ -113,6 +114,7 @@ function recordRoutes(ctx: Ctx) {
         errors: ["provider_not_found", "provider_name_conflict"],
         handle: ({ commit, tenantId, params: { id }, body }) =>
           commit(async (inner, note) => {
+            await lockRow(inner, "providers", tenantId, id);
             note.before = await findOrThrow(inner, tenantId, id);
             return show(await renameProvider(inner, tenantId, id, body.name));
           }),

@@ -130,7 +130,7 @@ async function findAgent(ctx: Ctx, tenantId: IdOf<"tenant">, note: Note | null):
 function makeAgent(ctx: Ctx, tenantId: IdOf<"tenant">, providerId: IdOf<"provider">): Promise<IdOf<"agent">> {
   const rules = { defaultModel: null, makesWorkspace: true, exclusiveWorkspace: false, modelAlone: false };
   const findMcpTool = () => Promise.reject(new ApiError("mcp_connection_discovery_failed"));
-  const change = { ctx, sql: ctx.sql, tenantId, rules, findMcpTool };
+  const change = { ctx, sql: ctx.sql, tenantId, actor: null, rules, findMcpTool };
   return underFreeName("Demo agent", "agent_name_conflict", async (name) => {
     const write = await prepareAgent(change, {
       name,

@@ -1,6 +1,8 @@
 import { createApp } from "../app.ts";
+import { startHttpBeat } from "../installation/http-processes.ts";
 import { lastRequestsMs } from "../kernel/limits.ts";
 import { followEpoch } from "../kernel/relay/epoch.ts";
+import { servedPages, warnOfOldPages } from "./built-pages.ts";
 import { checkDatabase, checkPooler } from "./database.ts";
 import { openFoundation, openHttpContext } from "./foundation.ts";
 import { openPort } from "./http.ts";
@@ -21,7 +23,9 @@ export const serve: Role = async (config, log, opened) => {
   const ctx = openHttpContext(foundation, opened);
   opened.defer(await followEpoch(ctx.probeSql, ctx.relay));
   await openRuntime(config, log, opened);
+  opened.defer(startHttpBeat(ctx.probeSql, log));
   opened.defer(() => http.drain(config.drainSeconds * 1000, lastRequestsMs));
+  for (const pages of servedPages(config)) await warnOfOldPages(log, pages);
   http.open(createApp(ctx));
   log.info({ url: publicUrl, host: config.host, port: http.port }, "serving");
 };

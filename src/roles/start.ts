@@ -1,6 +1,7 @@
 import { startWorkerPool, type WorkerPool } from "../../workers/main.ts";
 import { createApp } from "../app.ts";
 import { createLink } from "../console-server/store.ts";
+import { startHttpBeat } from "../installation/http-processes.ts";
 import type { Config } from "../kernel/config.ts";
 import { migrate } from "../kernel/database/migrate.ts";
 import { followEpoch } from "../kernel/relay/epoch.ts";
@@ -37,6 +38,7 @@ export const start: Role = async (config, log, opened) => {
   if (shared.redisUrl !== null) opened.defer(await followEpoch(ctx.probeSql, ctx.relay));
   const demo = await findDemo(ctx, model.url);
   const commands = await openRuntime(config, log, opened);
+  opened.defer(startHttpBeat(ctx.probeSql, log));
   const workers = await startWorkerPool(openWorkerContext(foundation, opened), shared);
   opened.defer(() => drainBoth(http, workers, config.drainSeconds * 1000));
   for (const pages of servedPages(config)) await ensurePages(log, pages);

@@ -47,6 +47,12 @@ export function readFrontmatter(markdown: string): Frontmatter {
   const source = sourceOf(markdown);
   limitTokens(source);
   const document = parseYaml(source.text);
+  if (document.contents === null && document.errors.length === 0)
+    throw broken(
+      { line: source.line, column: 1 },
+      "the frontmatter is empty",
+      "write a line name: and a line description:, each followed by a text",
+    );
   const fault = faultOf(document, source.text);
   if (fault === null) return ofYaml(document, source);
   return ofLines(source, placeAt(source, fault.at), fault.reason);
@@ -219,6 +225,17 @@ function ofLines(source: Source, fault: FilePlace, reason: string): Frontmatter 
   };
 }
 
+/** Refuses a list, map or quote that has no end: all of it would be taken as one text, and its author would not be told. */
+function refuseUnclosed({ lines, place }: Part, { errors }: Document.Parsed): void {
+  const [sign = ""] = lines.join("\n").trim();
+  const end = closing[sign];
+  if (end === undefined || !errors.some(({ code }) => code === (sign === end ? "MISSING_CHAR" : "BAD_INDENT"))) return;
+  throw broken(place, `${sign} is not closed`, `end the value with ${end}, or put all of it in quotes`);
+}
+
+/** What ends a value that begins so. */
+const closing: Readonly<Record<string, string>> = { "[": "]", "{": "}", '"': '"', "'": "'" };
+
 /** Returns a field's value by YAML, where YAML takes the field alone, and else its text. */
 function readPart(part: Part): { readonly json: unknown; readonly written: string | null } {
   const document = parseYaml(part.yaml);
@@ -226,6 +243,8 @@ function readPart(part: Part): { readonly json: unknown; readonly written: strin
     const alone = ofYaml(document, { text: part.yaml, line: part.place.line });
     return { json: alone.fields[part.key] ?? null, written: alone.written(part.key) };
   }
+  // Of these only a description is prose, which may begin with a bracket that nothing closes.
+  if (part.key !== "description") refuseUnclosed(part, document);
   if (needed.includes(part.key)) {
     const text = verbatim(part);
     return { json: text, written: text };

@@ -11,7 +11,7 @@ import { TaskCreatedResponse, TaskListResponse, TaskResponse } from "./responses
 import { runRoutes } from "./run-routes.ts";
 import { TaskCreate, TaskListQuery, TaskUpdate, taskPath } from "./schema.ts";
 import { showListedTask, showTask } from "./show.ts";
-import { createTask, deleteTask, getTask, listTasks, updateTask } from "./store.ts";
+import { createTask, deleteTask, getTask, listTasks, lockTask, updateTask } from "./store.ts";
 
 /** Tasks and their runs: `/v1/tasks`. */
 export function taskRoutes(ctx: Ctx) {
@@ -95,7 +95,7 @@ function oneTaskRoutes(ctx: Ctx) {
         errors: ["not_found", "version_missing_for_run"],
         handle: ({ commit, tenantId, params, body }) =>
           commit(async (inner, note) => {
-            note.before = showTask(await getTask(inner, tenantId, params.taskId));
+            note.before = showTask(await lockTask(inner, tenantId, params.taskId));
             checkPrompt(body.prompt);
             return showTask(await updateTask(inner, tenantId, params.taskId, body, await databaseNow(inner)));
           }),

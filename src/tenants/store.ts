@@ -133,8 +133,21 @@ export async function isActiveTenant(inner: Tx, tenantId: string): Promise<boole
   return rows.length > 0;
 }
 
-/** Changes a tenant. Returns the names of the fields that have another value now; null when there is no tenant of this id. Throws `TooManyGroups`. */
-export function changeTenant(sql: AnySql, tenantId: string, change: TenantChange): Promise<string[] | null> {
+/** A field of a tenant that has another value now. Of groups it is known only that they changed. */
+export type ChangedField =
+  | { readonly field: "groups" }
+  | {
+      readonly field: Exclude<keyof TenantChange, "groups">;
+      readonly before: string | number | boolean | null;
+      readonly after: string | number | boolean | null;
+    };
+
+/** Changes a tenant. Returns the fields that have another value now; null when there is no tenant of this id. Throws `TooManyGroups`. */
+export function changeTenant(
+  sql: AnySql,
+  tenantId: string,
+  change: TenantChange,
+): Promise<readonly ChangedField[] | null> {
   const columns = {
     ...(change.name !== undefined && { name: change.name }),
     ...(change.subscription !== undefined && { subscription: change.subscription }),
@@ -161,8 +174,10 @@ export function changeTenant(sql: AnySql, tenantId: string, change: TenantChange
     if (typeof change.quotaTurnsPerDay === "number") await countToday(inner, tenantId);
     const groupsChanged = groups.length > 0 && (await setGroups(inner, tenantId, groups));
     if (groupsChanged === "full") throw new TooManyGroups();
-    const changed = (Object.keys(fields) as (keyof typeof fields)[]).filter((field) => fields[field] !== before[field]);
-    return groupsChanged ? [...changed, "groups"] : changed;
+    const changed = (Object.keys(fields) as (keyof typeof fields)[])
+      .filter((field) => fields[field] !== before[field])
+      .map((field) => ({ field, before: before[field] ?? null, after: fields[field] ?? null }));
+    return groupsChanged ? [...changed, { field: "groups" as const }] : changed;
   });
 }
 

@@ -2,6 +2,7 @@ import type { Static } from "@sinclair/typebox";
 import type { AgentIds } from "../kernel/auth/agent-scope.ts";
 import { invalid } from "../kernel/errors.ts";
 import { readLimit } from "../kernel/http/page.ts";
+import { requireOrder } from "../kernel/http/range.ts";
 import { type UsageGroup, type UsageQuery, usageRangeDaysDefault, usageRangeDaysMax } from "./schema.ts";
 
 /** A usage query. A filter left undefined selects everything. */
@@ -46,8 +47,10 @@ function readRange(from: string | undefined, to: string | undefined, now: Date):
   }
   if (from === undefined) throw invalid("from", "is required with to");
   if (to === undefined) throw invalid("to", "is required with from");
-  const days = (readDay("to", to) - readDay("from", from)) / dayMs + 1;
-  if (days < 1) throw invalid("to", "must not be before from");
+  const last = readDay("to", to);
+  const first = readDay("from", from);
+  requireOrder(first, last);
+  const days = (last - first) / dayMs + 1;
   if (days > usageRangeDaysMax) throw invalid("to", `must be within ${usageRangeDaysMax} days, from and to included`);
   return { from, to };
 }

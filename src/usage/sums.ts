@@ -32,21 +32,26 @@ export async function sumUsage(sql: AnySql, { rows = batchRows }: { readonly row
  * either by its row or in its sum. Two workers take different rows, and lock the
  * sums in the same order: table by table, and in each by its key. A worker of an
  * earlier release does not know some of the sums: its rows then lack only these.
+ *
+ * The rows are marked where they were found. Joined by their key, all rows of the table were read for a few, until there
+ * were some ten thousand. One that somebody else changed in between has another place, and is left to the next sums.
  */
 async function sumBatch(sql: AnySql, where: postgres.Fragment, rowsMax: number): Promise<number> {
   const byUser = sql`tenant_id, day, user_id, agent_id`;
   const byAgent = sql`tenant_id, day, agent_id`;
   const [row] = await sql<{ taken: number }[]>`
     with picked as materialized (
-      select turn_id, place, summed, user_summed, session_summed, parts_summed from usage where ${where}
+      select ctid as row_at, turn_id, place, summed, user_summed, session_summed, parts_summed from usage where ${where}
       order by tenant_id, day limit ${rowsMax} for update skip locked
-    ), taken as (
+    ), marked as (
       update usage u set summed = true, user_summed = true, session_summed = true, parts_summed = true
-      from picked where u.turn_id = picked.turn_id and u.place = picked.place
-      returning u.tenant_id, u.day, u.user_id, u.agent_id, u.session_id, u.place, u.provider, u.model, u.input_tokens,
-        u.output_tokens, u.cached_input_tokens, u.cache_write_tokens, u.reasoning_tokens, u.cost_pico,
-        u.cost_complete, u.duration_ms, picked.summed as was_summed, picked.user_summed as was_user_summed,
+      where ctid = any(array(select row_at from picked))
+      returning u.turn_id, u.place, u.tenant_id, u.day, u.user_id, u.agent_id, u.session_id, u.provider, u.model, u.input_tokens,
+        u.output_tokens, u.cached_input_tokens, u.cache_write_tokens, u.reasoning_tokens, u.cost_pico, u.cost_complete, u.duration_ms
+    ), taken as materialized (
+      select marked.*, picked.summed as was_summed, picked.user_summed as was_user_summed,
         picked.session_summed as was_session_summed, picked.parts_summed as were_parts_summed
+      from marked join picked using (turn_id, place)
     ), added as (${add(sql, sql`usage_sums`, byAgent, sql`not was_summed`)}
     ), added_by_user as (${add(sql, sql`usage_user_sums`, byUser, sql`not was_user_summed`)}
     ), added_by_session as (

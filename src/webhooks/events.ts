@@ -1,6 +1,6 @@
 import type postgres from "postgres";
 import type { AnySql } from "../kernel/database/client.ts";
-import { newIdSql } from "../kernel/database/new-id-sql.ts";
+import { derivedIdSql, newIdSql } from "../kernel/database/new-id-sql.ts";
 import { addSendJobSql, hasSendJobSql } from "../kernel/queue/outbox.ts";
 
 /** What webhooks are told of. */
@@ -45,10 +45,13 @@ export interface EventRows {
  */
 export function tellWebhooks(sql: AnySql, events: readonly EventRows[]): postgres.Fragment {
   const rows = events.map((each, index) => sql`${index === 0 ? sql`` : sql` union all `}${selectEvents(sql, each)}`);
+  const newId = newIdSql(sql, "webhookDelivery");
+  const onceId = derivedIdSql(sql, "webhookDelivery", sql`w.id || told.type || told.key`, sql`told.at`);
+  const id = events.some(({ once }) => once !== undefined) ? sql`coalesce(${onceId}, ${newId})` : newId;
   // In one order everywhere, so that two statements never wait for each other's jobs.
   return sql`webhook_told as (
       insert into webhook_deliveries (id, webhook_id, tenant_id, type, ids, event_status, event, occurred_at)
-      select coalesce('whd_' || left(md5(w.id || told.type || told.key), 24), ${newIdSql(sql, "webhookDelivery")}),
+      select ${id},
         w.id, told.tenant_id, told.type, told.ids, told.status, told.event, told.at
       from (${rows}) told join webhooks w on w.tenant_id = told.tenant_id and w.enabled and told.type = any(w.events)
         and (w.agent_ids is null or told.agent_id = any(w.agent_ids))
@@ -60,9 +63,14 @@ export function tellWebhooks(sql: AnySql, events: readonly EventRows[]): postgre
     )`;
 }
 
-/** Returns whether a tenant has webhooks that may be told of an event; the id is an expression. */
-export function hasWebhooks(sql: AnySql, tenantId: postgres.Fragment): postgres.Fragment {
-  return sql`exists (select 1 from webhooks where tenant_id = ${tenantId} and enabled)`;
+/** Returns whether a tenant has webhooks that are told of one of these events; the id is an expression. */
+export function hasWebhooksFor(
+  sql: AnySql,
+  tenantId: postgres.Fragment,
+  types: readonly WebhookEventType[],
+): postgres.Fragment {
+  const wanted = types.map((type, index) => sql`${index === 0 ? sql`` : sql`, `}${literal(sql, type)}`);
+  return sql`exists (select 1 from webhooks where tenant_id = ${tenantId} and enabled and events && array[${wanted}])`;
 }
 
 function selectEvents(

@@ -144,13 +144,14 @@ async function checkLimits(inner: Tx, workspaceId: string): Promise<void> {
   }
 }
 
-/** Deletes a file; a missing one is no error. Throws 400 for a folder. */
-export async function deleteWorkspaceFile(inner: Tx, workspaceId: string, path: string): Promise<void> {
+/** Deletes a file, and returns whether there was one; a missing one is no error. Throws 400 for a folder. */
+export async function deleteWorkspaceFile(inner: Tx, workspaceId: string, path: string): Promise<boolean> {
   const { count } = await inner`delete from workspace_files where workspace_id = ${workspaceId} and path = ${path}`;
-  if (count > 0) return;
+  if (count > 0) return true;
   const [below] = await inner`
     select 1 from workspace_files where workspace_id = ${workspaceId} and ${isIn(inner, inner`${path}::text`)} limit 1`;
   if (below !== undefined) throw invalid("path", "is a folder");
+  return false;
 }
 
 /**

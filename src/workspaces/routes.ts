@@ -2,6 +2,7 @@ import type { Static, TObject } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { readBytes } from "../kernel/bounded-read.ts";
 import type { Ctx } from "../kernel/context.ts";
+import { lockRow } from "../kernel/database/lock-row.ts";
 import { ApiError } from "../kernel/errors.ts";
 import type { FormChange } from "../kernel/http/form.ts";
 import { type Input, operation, pathIds } from "../kernel/http/operation.ts";
@@ -87,6 +88,7 @@ type UpdateInput = Pick<Input<TObject, TObject, typeof WorkspaceUpdate>, "commit
 
 function update(ctx: Ctx, { commit, tenantId, body }: UpdateInput, id: string) {
   return commit(async (inner, note) => {
+    await lockRow(inner, "workspaces", tenantId, id);
     note.before = await getWorkspace(inner, tenantId, id);
     return shownBy(ctx)(await updateWorkspace(inner, tenantId, id, body));
   });
@@ -340,9 +342,11 @@ function fileRoutes(ctx: Ctx) {
         onlyForm: "b",
         handle: ({ commit, tenantId, params: { workspaceId }, query }) => {
           const path = readFilePath(query.path);
-          return commit((inner) =>
-            withWorkspace(inner, tenantId, workspaceId, () => deleteWorkspaceFile(inner, workspaceId, path)),
-          );
+          return commit(async (inner, note) => {
+            await withWorkspace(inner, tenantId, workspaceId, async () => {
+              note.isWritten = !(await deleteWorkspaceFile(inner, workspaceId, path));
+            });
+          });
         },
       }),
     );

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import postgres from "postgres";
+import { listSessionsWithMarks } from "../../src/console-server/session-list.ts";
 import type { Sql } from "../../src/kernel/database/client.ts";
 import { listLatest } from "../../src/sessions/state/store.ts";
 import { listTurns, type TurnListQuery } from "../../src/sessions/state/turn-list.ts";
@@ -46,13 +47,13 @@ const watched = postgres(h.databaseUrl, {
 afterAll(() => watched.end());
 
 /** Asks, and returns what the last statement read of a table. */
-async function readBy(of: "turns" | "sessions", ask: () => Promise<{ data: unknown[] }>) {
+async function readBy(of: "turns" | "sessions", ask: () => Promise<{ data: unknown[] }>, begins = /^\s*select/) {
   await watched`select 1`;
   sent.length = 0;
   const { data } = await ask();
   const plan = await planOf(
     watched,
-    sent.findLast((one) => /^\s*select/.test(one.text)),
+    sent.findLast((one) => begins.test(one.text)),
   );
   return { rows: data.length, read: mostRead(plan, of) };
 }
@@ -105,5 +106,32 @@ test.each([undefined, "", "user-7"])(
     const { rows, read } = await readBy("sessions", () => listLatest(watched, true, filter));
     expect([rows, read]).toEqual([userId === undefined || userId === "" ? 1 : 0, expect.any(Number)]);
     expect(read).toBeLessThanOrEqual(2);
+  },
+);
+
+test.each([{}, { agentId }, { agentId: rareAgent }, { userId: "" }, { userId: "user-7" }])(
+  "the console's page of sessions by %p reads no more than a page of each agent, also where most hold no message",
+  async (filter) => {
+    await watched`insert into sessions (id, tenant_id, agent_id, visible)
+      select 'ss_' || lpad(s::text, 24, '9'), ${t.id}, ${agentId}, true from generate_series(1, 5000) s on conflict do nothing`;
+    await watched`analyze sessions`;
+    const none = {
+      agentIds: null,
+      agentId: undefined,
+      userId: undefined,
+      status: undefined,
+      from: undefined,
+      to: undefined,
+    };
+    const asked = { ...none, cursor: undefined, limit, ...filter };
+    const { rows, read } = await readBy(
+      "sessions",
+      () => listSessionsWithMarks(watched, t.id as never, asked),
+      /^\s*with page/,
+    );
+    expect(rows).toBe(
+      "agentId" in filter && filter.agentId === rareAgent ? 0 : "userId" in filter && filter.userId !== "" ? 0 : limit,
+    );
+    expect(read).toBeLessThanOrEqual(2 * (limit + 1));
   },
 );

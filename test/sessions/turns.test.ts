@@ -253,6 +253,13 @@ describe("turns: the form", () => {
       await t.call("POST", sessionPath(agentId, live.sessionId, "/cancel"));
       await live.rest();
       expect(await seen(live.sessionId)).toEqual([0, form === "b" ? 200 : 404]);
+      const failed = await t.call("POST", sessionPath(agentId, null), {
+        form,
+        body: { message: script("fail=400"), stream: false },
+      });
+      const location = failed.headers.get("location");
+      expect([failed.status, location === null]).toEqual([502, form === "a"]);
+      if (location !== null) expect((await t.call("GET", location)).status).toBe(200);
       await t.call("DELETE", sessionPath(agentId, live.sessionId, "?deleteArtifacts=false"));
     }
   });

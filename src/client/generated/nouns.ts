@@ -7,6 +7,7 @@ import type { TurnStream } from "../turn-stream.ts";
 import type {
   Agent,
   AgentCreate,
+  AgentDraft,
   AgentList,
   AgentUpdate,
   AgentVersion,
@@ -94,6 +95,8 @@ import type {
   ResponseDeleted,
   SavedMerchantBinding,
   SavedMerchantConnection,
+  SavedQuestions,
+  SavedQuestionsUpdate,
   Session,
   SessionChange,
   SessionDetails,
@@ -244,6 +247,11 @@ class AgentsClient {
     return this.#transport.call("GET", path`/v1/agents/${agentId}/versions/${version}`, { ...options });
   }
 
+  /** Save changes of an agent as a draft, with which a session can be begun: `POST /v1/agents/{agentId}/drafts`. */
+  createDraft(agentId: string, body: AgentDraft, options: CallOptions = {}): Promise<AgentVersion> {
+    return this.#transport.call("POST", path`/v1/agents/${agentId}/drafts`, { body, ...options });
+  }
+
   /** List an agent's MCP attachments: `GET /v1/agents/{agentId}/mcp-attachments`. */
   listMcpAttachments(agentId: string, options: CallOptions = {}): Promise<McpAttachmentList> {
     return this.#transport.call("GET", path`/v1/agents/${agentId}/mcp-attachments`, { ...options });
@@ -260,6 +268,20 @@ class AgentsClient {
       body,
       ...options,
     });
+  }
+
+  /** Read the questions that are kept with an agent: `GET /v1/agents/{agentId}/saved-questions`. */
+  getSavedQuestions(agentId: string, options: CallOptions = {}): Promise<SavedQuestions> {
+    return this.#transport.call("GET", path`/v1/agents/${agentId}/saved-questions`, { ...options });
+  }
+
+  /** Replace the questions that are kept with an agent: `PUT /v1/agents/{agentId}/saved-questions`. */
+  replaceSavedQuestions(
+    agentId: string,
+    body: SavedQuestionsUpdate,
+    options: CallOptions = {},
+  ): Promise<SavedQuestions> {
+    return this.#transport.call("PUT", path`/v1/agents/${agentId}/saved-questions`, { body, ...options });
   }
 
   /** Generate an answer without a session: `POST /v1/agents/{agentId}/generate`. */
@@ -1551,7 +1573,15 @@ class AuditEventsClient {
 
   /** List who did what, newest first: `GET /v1/audit-events`. */
   list(
-    query: { action?: string; actorId?: string; resourceId?: string; cursor?: string; limit?: number } = {},
+    query: {
+      action?: string;
+      actorId?: string;
+      resourceId?: string;
+      from?: string;
+      to?: string;
+      cursor?: string;
+      limit?: number;
+    } = {},
     options: CallOptions = {},
   ): Promise<AuditEventPage> {
     return this.#transport.call("GET", "/v1/audit-events", { query, ...options });
@@ -1559,7 +1589,15 @@ class AuditEventsClient {
 
   /** List who did what, newest first, row by row over all pages: `GET /v1/audit-events`. */
   listAll(
-    query: { action?: string; actorId?: string; resourceId?: string; cursor?: string; limit?: number } = {},
+    query: {
+      action?: string;
+      actorId?: string;
+      resourceId?: string;
+      from?: string;
+      to?: string;
+      cursor?: string;
+      limit?: number;
+    } = {},
     options: CallOptions = {},
   ): AsyncGenerator<AuditEvent> {
     return this.#transport.rows("/v1/audit-events", "data", { query, ...options });

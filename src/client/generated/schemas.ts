@@ -58,6 +58,28 @@ export interface AgentCreate {
   approvalInTasks?: ApprovalPolicyCreate;
 }
 
+export interface AgentDraft {
+  providerId?: string | null;
+  tools?: Array<"workspace" | "write_todos" | "memory">;
+  memoryInjectionEnabled?: boolean;
+  instructions?: string;
+  metadata?: Record<string, unknown>;
+  mcpConnectionIds?: Array<string>;
+  model?: string | null;
+  thinkingLevel?: string | null;
+  autoCompaction?: boolean;
+  compactionReserveTokens?: number;
+  fallbackModels?: Array<{ providerId: string; model: string }>;
+  turnLimits?: TurnLimits;
+  modelSettings?: ModelSettingsUpdate | null;
+  promptCaching?: "auto" | "off";
+  clientTools?: Array<ClientTool>;
+  name?: string;
+  approvalInChat?: ApprovalPolicyUpdate;
+  approvalInTasks?: ApprovalPolicyUpdate;
+  changeNote?: string;
+}
+
 export interface AgentList {
   agents: Array<Agent>;
   nextCursor?: string | null;
@@ -83,6 +105,7 @@ export interface AgentUpdate {
   name?: string;
   approvalInChat?: ApprovalPolicyUpdate;
   approvalInTasks?: ApprovalPolicyUpdate;
+  changeNote?: string;
 }
 
 export interface AgentVersion {
@@ -107,6 +130,7 @@ export interface AgentVersion {
   turnLimits: TurnLimits;
   modelSettings: ModelSettings;
   promptCaching: "auto" | "off";
+  changeNote?: string;
   createdAt: string;
 }
 
@@ -168,6 +192,7 @@ export interface AuditEvent {
   resourceId: string | null;
   requestId: string | null;
   changes: Array<string>;
+  values: Array<ChangedValue>;
 }
 
 export interface AuditEventPage {
@@ -243,6 +268,12 @@ export interface BudgetUpdate {
   limit?: BudgetLimitChoice;
   warnAtPercent?: number | null;
   enabled?: boolean;
+}
+
+export interface ChangedValue {
+  field: string;
+  before: string | null;
+  after: string;
 }
 
 export interface ChatConnection {
@@ -1165,6 +1196,14 @@ export interface SavedMerchantBinding {
 
 export interface SavedMerchantConnection {
   connection: MerchantConnection;
+}
+
+export interface SavedQuestions {
+  questions: Array<string>;
+}
+
+export interface SavedQuestionsUpdate {
+  questions: Array<string>;
 }
 
 export interface Session {

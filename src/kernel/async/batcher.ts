@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers";
-import { waitAtMost } from "./wait.ts";
+import { sleep, waitAtMost } from "./wait.ts";
 
 /** Sends items together and returns a result for each, in their order. When it rejects, the result of every item does. */
 export type SendGroup<T, A> = (items: readonly T[]) => Promise<readonly A[]>;
@@ -13,7 +13,12 @@ export interface BatcherOptions<T> {
   readonly gathers?: boolean;
   /** The next group waits at most this long for the group before it, in milliseconds; without limit when left out. */
   readonly patienceMs?: number;
+  /** Under load, how long the next group collects behind the one before it, in milliseconds, unless it is full by then; not at all when left out. */
+  readonly pauseMs?: number;
 }
+
+/** A group of this many items, or more, says that there is load. */
+const loadFrom = 4;
 
 interface Waiting<T, A> {
   readonly item: T;
@@ -24,7 +29,7 @@ interface Waiting<T, A> {
 /**
  * Sends items in groups, where a command for several costs less than several commands:
  * while one group is under way, the items that come are collected for the next. An item
- * without others is sent at once, and under load more items share a command.
+ * without others is sent at once, and under load more items share a command: more still with `pauseMs`.
  */
 export class Batcher<T, A> {
   readonly #send: SendGroup<T, A>;
@@ -46,12 +51,15 @@ export class Batcher<T, A> {
   }
 
   async #run(): Promise<void> {
-    const { patienceMs, gathers = false } = this.#options;
+    const { countMax, patienceMs, pauseMs, gathers = false } = this.#options;
     this.#running = true;
     while (this.#waiting.length > 0) {
       if (gathers) await new Promise<void>((resolve) => setImmediate(resolve));
-      const sent = this.#sendGroup(this.#waiting.splice(0, this.#groupLength()));
+      const group = this.#waiting.splice(0, this.#groupLength());
+      const sent = this.#sendGroup(group);
       await (patienceMs === undefined ? sent : waitAtMost(sent, patienceMs));
+      const isFull = this.#waiting.length >= countMax;
+      if (pauseMs !== undefined && group.length >= loadFrom && !isFull) await sleep(pauseMs);
     }
     this.#running = false;
   }

@@ -17,6 +17,10 @@ export interface WorkerRecord {
   readonly tenants: readonly { readonly tenantId: IdOf<"tenant">; readonly turns: number }[];
   readonly startedAt: Date;
   readonly beatSecondsAgo: number;
+  /** The version of the program; null: of one that does not say. */
+  readonly version: string | null;
+  /** What its process takes of the memory of its host, at its last beat. */
+  readonly memoryBytes: number | null;
 }
 
 /** So many tenants of a worker are shown. */
@@ -25,7 +29,7 @@ const tenantsShownMax = 3;
 /** Returns all worker processes, the oldest first. */
 export async function listWorkers(sql: AnySql): Promise<WorkerRecord[]> {
   return sql<WorkerRecord[]>`
-    select /* worker.list */ w.id as worker_id, w.host, w.pid, w.started_at,
+    select /* worker.list */ w.id as worker_id, w.host, w.pid, w.started_at, w.version, w.memory_bytes::float8 as memory_bytes,
       case when w.beat_at < now() - ${workerDeadMs} * interval '1 millisecond' then 'silent'
         when w.drain_requested_at is not null then 'draining' else 'working' end as state,
       w.slots, coalesce(held.turns, 0) as turns, coalesce(held.tenants, '[]') as tenants,

@@ -178,6 +178,10 @@ export class MemoryRelay implements Relay {
     if (log.state === "open") log.expiresAtMs = Date.now() + this.#openKeepMs;
   }
 
+  memory(): Promise<null> {
+    return Promise.resolve(null);
+  }
+
   ping(): Promise<void> {
     return Promise.resolve();
   }

@@ -7,6 +7,7 @@ import type { LogCursor, LogPage } from "./cursor.ts";
 import { RelayReach } from "./reach.ts";
 import { parseRedisUrl } from "./redis-address.ts";
 import { type ConnectionOptions, openRedis } from "./redis-connection.ts";
+import { type RelayMemory, readRedisMemory } from "./redis-memory.ts";
 import {
   type Appended,
   type Appending,
@@ -270,6 +271,8 @@ export class RedisRelay implements Relay {
       throw new Error(`Redis did not respond within ${relayPingTimeoutMs} ms.`);
     });
   }
+
+  memory = (): Promise<RelayMemory> => readRedisMemory(this.#commands);
 
   close(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);

@@ -1,3 +1,4 @@
+import type { RelayMemory } from "./redis-memory.ts";
 /**
  * The relay: the turn logs, each with the chunks of a running turn, written by the
  * worker that runs it and read by everyone who follows. One log per attempt of a turn (one
@@ -175,6 +176,8 @@ export interface Relay {
   readonly away: boolean;
   /** Rejects within `relayPingTimeoutMs` when the relay is away, or takes no writes. */
   ping(): Promise<void>;
+  /** Returns what the store of the relay takes of its memory; null where the relay is of this process. Rejects when it is away. */
+  memory(): Promise<RelayMemory | null>;
   /** Leaves logs of another epoch of the database alone (`followEpoch`); a relay that ends with its process has none. */
   setEpoch(epoch: string): void;
   /** Ends every follower with `lost` and closes the connections. */

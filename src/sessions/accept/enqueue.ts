@@ -1,3 +1,4 @@
+import type postgres from "postgres";
 import type { Principal } from "../../kernel/auth/authenticator.ts";
 import type { Ctx } from "../../kernel/context.ts";
 import { byKeyOnly } from "../../kernel/database/by-key-only.ts";
@@ -9,10 +10,12 @@ import type { IdOf } from "../../kernel/ids.ts";
 import { lineTurnsMax } from "../../kernel/limits.ts";
 import { announceCancel, type CanceledTurn, cancelActive } from "../cancel/cancel.ts";
 import { shownOfQueued } from "../end/progress.ts";
+import type { TurnBody } from "../schema.ts";
 import { sessionBusy } from "../state/busy.ts";
 import { ringLine } from "../state/line.ts";
 import { type AcceptedTurn, acceptedOf } from "./accepted.ts";
 import { andHasPlace, tooManyTurns } from "./queued-turns.ts";
+import { checkMessageId } from "./turn-body.ts";
 import { askedRow, type NewTurn } from "./turn-row.ts";
 import { acceptInTransaction } from "./write.ts";
 
@@ -27,12 +30,13 @@ export type LineTurn = NewTurn & { readonly sessionId: IdOf<"session"> };
  * beginning, and the turn that holds the line is cancelled, keeping what it said. The gates
  * (credit, quota, the agent's state) are asked when the turn starts.
  *
- * Throws 404, 409 `session_busy` when `lineTurnsMax` wait, 422 for a known Idempotency-Key, 429 `too_many_turns`, 503.
+ * Throws 400 for the id of a message that the session has, 404, 409 `session_busy` when `lineTurnsMax` wait, 422 for a known Idempotency-Key, 429 `too_many_turns`, 503.
  */
 export async function enqueueTurn(
   ctx: Ctx,
   request: {
     readonly principal: Principal;
+    readonly body?: TurnBody;
     readonly alongside?: ((inner: Tx, accepted: AcceptedTurn) => Promise<void>) | undefined;
   },
   turn: LineTurn,
@@ -45,6 +49,8 @@ export async function enqueueTurn(
     canceled = null;
     await takePlace(inner, turn);
     const isHeld = await insertIntoLine(inner, turn, onBusy === "interrupt" ? "first" : "last");
+    // Behind the lock, so that of many at once one has the id; and behind the key, by which a repeat is known.
+    await checkMessageId(inner, turn.sessionId, request.body ?? {}, { besides: turn.turnId });
     // The end of the turn that holds the line starts the next one.
     if (!isHeld) await ringLine(inner, turn.sessionId, turn.tenantId);
     else if (onBusy === "interrupt")
@@ -64,7 +70,7 @@ export async function insertIntoLine(inner: Tx, turn: LineTurn, place: "first" |
   const at = place === "first" ? inner`min(line_place), 0) - 1` : inner`max(line_place), 0) + 1`;
   const line = inner`(select coalesce(${at} from turns where session_id = ${turn.sessionId} and status = 'enqueued')`;
   const write = inner<{ isHeld: boolean }[]>`
-    with /* turn.enqueue */ asked as not materialized (${askedRow(inner, turn)}), home as (
+    with /* turn.enqueue */ asked as not materialized (${askedRow(inner, (read) => read(turn, inner) as postgres.Fragment)}), home as (
       update sessions s set line = line + 1 where id = ${turn.sessionId}
       returning s.id, s.user_id, s.visible, coalesce(s.pinned_version, (select version from agents a where a.id = s.agent_id), 0) as version
     ), accepted as (

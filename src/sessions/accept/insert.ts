@@ -7,9 +7,16 @@ import { keyStands } from "../../kernel/auth/recalled-keys.ts";
 import { byKeyOnly } from "../../kernel/database/by-key-only.ts";
 import type { AnySql, Sql } from "../../kernel/database/client.ts";
 import { isTransient, isUnavailable, violatedConstraint } from "../../kernel/database/failure.ts";
+import { statement } from "../../kernel/database/statement.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import { keepTurnsSql, keyIsKnownSql } from "../../kernel/http/idempotency.ts";
-import { acceptGroupCharsMax, acceptGroupMax, acceptPatienceMs, databaseWaitMs } from "../../kernel/limits.ts";
+import {
+  acceptGroupCharsMax,
+  acceptGroupMax,
+  acceptPatienceMs,
+  databaseWaitMs,
+  groupPauseMs,
+} from "../../kernel/limits.ts";
 import { newTurnJobs } from "../state/turn-job.ts";
 import type { AcceptWord } from "./refusal.ts";
 import { acceptRole } from "./role.ts";
@@ -29,6 +36,7 @@ const insertsOf = () =>
         gathers: true,
         size: { of: ({ input }) => JSON.stringify(input).length, max: acceptGroupCharsMax },
         patienceMs: acceptPatienceMs,
+        pauseMs: groupPauseMs,
       }),
   );
 /** Turns of tenants with budgets are written apart, so that no other one pays for what is asked of them. */
@@ -41,7 +49,7 @@ const inserts = { plain: insertsOf(), budgeted: insertsOf() };
  */
 export async function insertTurnTogether(sql: Sql, turn: NewTurn): Promise<AcceptWord> {
   const word = await inserts[turn.hasBudgets ? "budgeted" : "plain"](sql).add(turn);
-  return word === "locked" || word === "unopened" ? insertAlone(sql, turn) : word;
+  return word === "locked" || word === "unopened" || word === "stale" ? insertAlone(sql, turn) : word;
 }
 
 function insertAlone(sql: Sql, turn: NewTurn): Promise<AcceptWord> {
@@ -68,11 +76,10 @@ async function insertGroup(sql: Sql, turns: readonly NewTurn[]): Promise<AcceptW
  */
 export async function insertTurn(sql: AnySql, turn: NewTurn): Promise<AcceptWord> {
   try {
-    const [written] = await insertTurns(sql, [turn], "wait");
-    if (written?.word !== "unopened") return written?.word ?? "busy";
+    const word = await insertOne(sql, turn);
+    if (word !== "unopened") return word;
     await openSums(sql, turn);
-    const [again] = await insertTurns(sql, [turn], "wait");
-    return again?.word ?? "busy";
+    return await insertOne(sql, turn);
   } catch (error) {
     // The unique indexes decide, however many processes race.
     const constraint = violatedConstraint(error);
@@ -80,6 +87,17 @@ export async function insertTurn(sql: AnySql, turn: NewTurn): Promise<AcceptWord
     if (constraint === "idempotency_keys_pkey") return "repeated";
     throw error;
   }
+}
+
+/** A turn whose session grew while its statement waited is tried again so often; then the session is busy. */
+const staleTriesMax = 5;
+
+async function insertOne(sql: AnySql, turn: NewTurn): Promise<AcceptWord> {
+  for (let tries = 0; tries < staleTriesMax; tries++) {
+    const [written] = await insertTurns(sql, [turn], "wait");
+    if (written?.word !== "stale") return written?.word ?? "busy";
+  }
+  return "busy";
 }
 
 /** Pause between attempts when the connection breaks during an insert. */
@@ -121,13 +139,30 @@ function insertTurns(sql: AnySql, turns: readonly NewTurn[], mode: "wait" | "ski
   const hasBudgets = turns.some((turn) => turn.hasBudgets);
   // With budgets it is one text in either mode: few tenants have them, and a connection plans each text.
   const isAny = !waits || hasBudgets;
-  const begins = isAny || turns.some(({ newSession }) => newSession);
-  const resumes = isAny || turns.some(({ sessionId, newSession }) => sessionId !== null && !newSession);
-  const hasKeys = hasBudgets || turns.some(({ key }) => key !== null);
+  const concerns: Concerns = {
+    waits,
+    one: turns.length === 1,
+    begins: isAny || turns.some(({ newSession }) => newSession),
+    resumes: isAny || turns.some(({ sessionId, newSession }) => sessionId !== null && !newSession),
+    hasKeys: hasBudgets || turns.some(({ key }) => key !== null),
+    hasBudgets,
+    // The same for all turns: it is a setting of the process.
+    hasPlatformProvider: turns.every(({ hasPlatformProvider }) => hasPlatformProvider),
+  };
+  return acceptTurns(sql, concerns, turns);
+}
+
+/** What concerns the turns of a statement. */
+type Concerns = Readonly<
+  Record<"waits" | "one" | "begins" | "resumes" | "hasKeys" | "hasBudgets" | "hasPlatformProvider", boolean>
+>;
+
+const acceptTurns = statement<Concerns, readonly NewTurn[], WrittenTurn>((sql, given, concerns) => {
+  const { waits, begins, hasKeys, hasBudgets } = concerns;
   const decided = hasBudgets ? sql`decided` : sql`due`;
   const { job, announced } = newTurnJobs(sql, "accepted");
-  return sql<WrittenTurn[]>`
-    with /* turn.accept */ ${askedTurns(sql, turns)}, due as materialized (${dueTurns(sql, turns, { waits, resumes, hasKeys, hasBudgets })}),
+  return sql`
+    with /* turn.accept */ ${askedTurns(sql, given, concerns.one)}, due as materialized (${dueTurns(sql, concerns)}),
     ${hasBudgets ? sql`${askBudgets(sql)},` : sql``} ${begins ? sql`made as (${newSessions(sql, decided)}),` : sql``}
     accepted as (
       insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
@@ -141,7 +176,7 @@ function insertTurns(sql: AnySql, turns: readonly NewTurn[], mode: "wait" | "ski
     ), ${hasBudgets ? sql`${tallyTurns(sql)},` : sql``} ${hasKeys ? sql`kept as (${keepTurnsSql(sql)}),` : sql``} ${job}
     select id as turn_id, 'accepted' as word, ${announced} from accepted
     union all select turn_id, word, null, null, null from ${decided} where word is not null`;
-}
+});
 
 /** Returns the CTEs that ask the budgets of turns that may be written as far as everything else goes; `decided` is `due` with their word. */
 function askBudgets(sql: AnySql): postgres.Fragment {
@@ -168,19 +203,10 @@ function newSessions(sql: AnySql, decided: postgres.Fragment): postgres.Fragment
     from ${decided} join asked using (turn_id) where new_session and word is null`;
 }
 
-/** What concerns the turns of a statement. */
-interface Concerns {
-  readonly waits: boolean;
-  readonly resumes: boolean;
-  readonly hasKeys: boolean;
-  readonly hasBudgets: boolean;
-}
-
 /** Returns the query that decides on each turn of `asked`: `word` is why it is refused, null where it is to be written. The session's row is locked, so that it cannot be deleted at the same time. */
 function dueTurns(
   sql: AnySql,
-  turns: readonly NewTurn[],
-  { waits, resumes, hasKeys, hasBudgets }: Concerns,
+  { waits, resumes, hasKeys, hasBudgets, hasPlatformProvider }: Concerns,
 ): postgres.Fragment {
   const pinned = resumes
     ? sql`case when asked.new_session then asked.pinned_version else held.pinned_version end`
@@ -189,8 +215,7 @@ function dueTurns(
     tenantId: sql`asked.tenant_id`,
     agentId: sql`asked.agent_id`,
     version: sql`coalesce(asked.agent_version, ${pinned})`,
-    // The same for all turns: it is a setting of the process.
-    hasPlatformProvider: turns.every(({ hasPlatformProvider }) => hasPlatformProvider),
+    hasPlatformProvider,
   });
   const key = {
     digest: sql`asked.key_digest`,
@@ -203,7 +228,11 @@ function dueTurns(
   const heldWords = sql`
       when not asked.new_session and asked.session_id is not null and held.id is null then ${waits ? "gone" : "locked"}
       when held.line > 0 then 'line'`;
+  // The messages are those of when the statement began; the session is as it is now that it is locked.
   const messageWord = sql`
+      when asked.message_id is not null and not exists (
+        select 1 from sessions s
+        where s.id = asked.session_id and s.message_count = held.message_count and s.updated_at = held.updated_at) then 'stale'
       when asked.message_id is not null and exists (
         select 1 from messages m where m.session_id = asked.session_id and m.id = asked.message_id) then 'twice'`;
   return sql`
@@ -226,7 +255,7 @@ function heldSession(sql: AnySql, waits: boolean): postgres.Fragment {
   const isIdle = sql`and (
       select true from turns where session_id = asked.session_id and status in ('queued', 'running', 'waiting') limit 1) is null`;
   return sql`
-    select id, user_id, pinned_version, line from sessions
+    select id, user_id, pinned_version, line, message_count, updated_at from sessions
     where id = asked.session_id and not asked.new_session and ${byKeyOnly(sql, sql`tenant_id`)} = asked.tenant_id
       and ${byKeyOnly(sql, sql`agent_id`)} = asked.agent_id and deleted_at is null ${waits ? sql`` : isIdle}
     for no key update ${waits ? sql`` : sql`skip locked`}`;

@@ -13,10 +13,17 @@ type RefusalWord = "busy" | "line" | "full" | "late" | "gone" | "twice" | "repea
 
 /**
  * What the statement that accepts a turn says of it. `locked`: somebody holds its session, so it has to be tried alone; `key`: the
- * API key is good no more, or its tenant not as it was; `unopened`: its period has just begun, so it has to be tried again; `budget:…`:
- * that budget is used up.
+ * API key is good no more, or its tenant not as it was; `unopened`: its period has just begun, so it has to be tried again; `stale`: so has
+ * one whose session grew while the statement waited for it; `budget:…`: that budget is used up.
  */
-export type AcceptWord = "accepted" | "locked" | "key" | "unopened" | `budget:${IdOf<"budget">}` | RefusalWord;
+export type AcceptWord =
+  | "accepted"
+  | "locked"
+  | "key"
+  | "unopened"
+  | "stale"
+  | `budget:${IdOf<"budget">}`
+  | RefusalWord;
 
 const agentFault = (fault: RunnableFault) => new ApiError(fault);
 
@@ -48,7 +55,7 @@ export async function refuseBy(
   noteProof(principal);
   if (word === "accepted") return;
   // In a transaction, which waits for the lock: so no caller is told this.
-  if (word === "locked" || word === "unopened") throw unavailable();
+  if (word === "locked" || word === "unopened" || word === "stale") throw unavailable();
   if (isBudgetWord(word)) throw await refusalOfBudget(sql, word);
   if (word === "full") noteFull(pool, limit);
   throw errors[word](limit);

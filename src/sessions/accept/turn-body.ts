@@ -28,20 +28,20 @@ export function checkTurnBody(body: TurnBody, resumes: boolean): void {
 
 /**
  * Throws 400 where the session has a message with the id of this one: the two could not be told apart. That of a turn
- * that failed is free, because the transcript does not hold it. `inLine`: unfinished turns count as well.
+ * that failed is free, because the transcript does not hold it. `besides`: unfinished turns count as well, but for this one.
  */
 export async function checkMessageId(
   sql: AnySql,
   sessionId: string | null,
   { message, trigger }: TurnBody,
-  { inLine }: { readonly inLine: boolean },
+  { besides }: { readonly besides?: string } = {},
 ): Promise<void> {
   if (sessionId === null || message?.role !== "user" || trigger === "regenerate-message") return;
   const line = sql`
     union all select 1 from turns where session_id = ${sessionId} and status in ('queued', 'running', 'waiting', 'enqueued')
-      and trigger = 'submit-message' and input->>'id' = ${message.id}`;
+      and trigger = 'submit-message' and input->>'id' = ${message.id} and id <> ${besides ?? ""}`;
   const [held] = await sql`
-    select /* message.exists */ 1 from messages where session_id = ${sessionId} and id = ${message.id} ${inLine ? line : sql``} limit 1`;
+    select /* message.exists */ 1 from messages where session_id = ${sessionId} and id = ${message.id} ${besides === undefined ? sql`` : line} limit 1`;
   if (held !== undefined) throw invalid("/message/id", "is the id of a message that the session has already");
 }
 

@@ -1,5 +1,6 @@
 import type postgres from "postgres";
 import { type AnySql, json } from "../../kernel/database/client.ts";
+import type { Given } from "../../kernel/database/statement.ts";
 import type { Form } from "../../kernel/errors.ts";
 import type { IdempotencyKey } from "../../kernel/http/idempotency.ts";
 import type { IdOf } from "../../kernel/ids.ts";
@@ -108,11 +109,13 @@ function newMessageId({ sessionId, newSession, trigger, input }: NewTurn): strin
 }
 
 /** Returns the query of one turn as it is asked for, for a CTE `asked`: its columns are parameters, which Postgres can put in wherever they are used. */
-export function askedRow(sql: AnySql, turn: NewTurn): postgres.Fragment {
+export function askedRow(sql: AnySql, given: Given<NewTurn>): postgres.Fragment {
   const values = Object.entries(columns).map(([name, [type, read]], index) => {
     const as = sql.unsafe(`::${type} as ${name}`);
-    const value = read(turn);
-    const sent = type === "json" && value !== null ? json(sql, value) : (value as string | null);
+    const sent = given((turn, client) => {
+      const value = read(turn);
+      return type === "json" && value !== null ? json(client, value) : value;
+    });
     return sql`${index === 0 ? sql`` : sql`, `}${sent}${as}`;
   });
   return sql`select ${values}`;
@@ -123,36 +126,37 @@ export function askedRow(sql: AnySql, turn: NewTurn): postgres.Fragment {
  * one for these, because it assumes that a limit it does not know lets through a tenth. Otherwise groups of up to four were planned anew each
  * time, which was most of what they took.
  */
-function manyRows(sql: AnySql, turns: readonly NewTurn[]): postgres.Fragment {
+function manyRows(sql: AnySql, given: Given<readonly NewTurn[]>): postgres.Fragment {
   const all = Object.entries(columns);
   const arrays = all.map(([, [type, read]], index) => {
-    const texts = turns.map((turn) => {
-      const value = read(turn);
-      return value === null ? null : textOf[type](value);
-    });
+    const texts = given((turns) =>
+      turns.map((turn) => {
+        const value = read(turn);
+        return value === null ? null : textOf[type](value);
+      }),
+    );
     return sql`${index === 0 ? sql`` : sql`, `}${texts}::text[]`;
   });
   const typed = sql.unsafe(all.map(([name, [type]]) => `${name}::${type}`).join(", "));
   const names = sql.unsafe(all.map(([name]) => name).join(", "));
-  return sql`select ${typed} from unnest(${arrays}) as sent(${names}) limit ${turns.length}`;
+  return sql`select ${typed} from unnest(${arrays}) as sent(${names}) limit ${given((turns) => turns.length)}`;
 }
 
 /**
- * Returns the CTE `asked`: the turns that are asked for, each with whether its tenant has no place left for it, and
- * whether it is to be parked.
+ * Returns the CTE `asked`: the turns that are asked for, `one` or several, each with whether its tenant has no place left for
+ * it, and whether it is to be parked.
  */
-export function askedTurns(sql: AnySql, turns: readonly NewTurn[]): postgres.Fragment {
-  const [first] = turns;
+export function askedTurns(sql: AnySql, given: Given<readonly NewTurn[]>, one: boolean): postgres.Fragment {
   const queued = countQueued(sql, sql`sent.tenant_id`, sql`queued_turns_max`);
   const isParked = sql`is_counted or ${hasParkedSql(sql, sql`sent.tenant_id`)} as is_parked`;
-  if (turns.length === 1 && first !== undefined)
+  if (one)
     return sql`
     asked as not materialized (
       select sent.*, queued_turns_max is not null and ${queued} >= queued_turns_max as is_full, ${isParked}
-      from (${askedRow(sql, first)}) sent
+      from (${askedRow(sql, (read) => given(([turn], client) => read(turn as NewTurn, client)))}) sent
     )`;
   return sql`
-    sent as materialized (${manyRows(sql, turns)}), shares as materialized (
+    sent as materialized (${manyRows(sql, given)}), shares as materialized (
       select tenant_id, ${isParked}, case when queued_turns_max is not null then queued_turns_max - ${queued} end as places
       from (select tenant_id, min(queued_turns_max) as queued_turns_max, bool_or(is_counted) as is_counted from sent group by tenant_id) sent
     ), asked as materialized (

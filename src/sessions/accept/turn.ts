@@ -126,7 +126,7 @@ async function checkedMessage(ctx: Ctx, request: TurnRequest): Promise<UiMessage
   if (sessionId !== null && session === null) throw new ApiError("not_found");
   const version = request.agentVersion ?? (session === null ? (body.version ?? null) : session.pinnedVersion);
   requireRunnable(await loadAgentForTurn(ctx.sql, tenant.id, agentId, version), ctx.config.platformProvider !== null);
-  await checkMessageId(ctx.sql, sessionId, body, { inLine: false });
+  await checkMessageId(ctx.sql, sessionId, body);
   const message = await messageOf(ctx.sql, tenant.id, body);
   await merchantGuard(ctx, tenant, session?.userId ?? body.userId ?? "");
   return message;
@@ -153,7 +153,6 @@ async function acceptIntoLine(ctx: Ctx, request: TurnRequest, { isSure = false }
   await requireRoom(ctx.sql, tenant, sizeOf(request));
   refuseWhileFull(ctx.sql, tenant);
   if ((await findSession(ctx.sql, tenant.id, agentId, sessionId)) === null) throw new ApiError("not_found");
-  await checkMessageId(ctx.sql, sessionId, body, { inLine: true });
   const turn = {
     ...newTurn(ctx, request),
     sessionId,

@@ -2,7 +2,7 @@ import { Batcher, batcherFor } from "../../kernel/async/batcher.ts";
 import { retry } from "../../kernel/async/retry.ts";
 import type { Sql } from "../../kernel/database/client.ts";
 import { isUnavailable } from "../../kernel/database/failure.ts";
-import { endGroupCharsMax, endGroupMax, endPatienceMs, turnPatienceMs } from "../../kernel/limits.ts";
+import { endGroupCharsMax, endGroupMax, endPatienceMs, groupPauseMs, turnPatienceMs } from "../../kernel/limits.ts";
 import { type ClaimedTurn, claimKeyOf, goesOn, logIdOf } from "../state/claimed-turn.ts";
 import type { TurnOutcome } from "../state/turn-end.ts";
 import { logStates } from "../state/turn-log.ts";
@@ -51,6 +51,7 @@ const plainEnds = batcherFor(
       gathers: true,
       size: { of: ({ row }) => row.length, max: endGroupCharsMax },
       patienceMs: endPatienceMs,
+      pauseMs: groupPauseMs,
     }),
 );
 

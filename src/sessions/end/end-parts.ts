@@ -2,7 +2,7 @@ import { bookBudgets } from "../../budgets/book.ts";
 import { askedBytes } from "../../kernel/admission/stored-bytes.ts";
 import type { AnySql } from "../../kernel/database/client.ts";
 import { addJobSql } from "../../kernel/queue/add-job.ts";
-import { hasWebhooks } from "../../webhooks/events.ts";
+import { hasWebhooksFor } from "../../webhooks/events.ts";
 import { addRunTime } from "../state/turn-columns.ts";
 import { wholeColumns } from "./end-row.ts";
 
@@ -118,11 +118,14 @@ export function spend(sql: AnySql) {
     )`;
 }
 
+/** What the job `turn.after` tells webhooks of. A tenant whose webhooks are all for other events paid half a turn's time for that job. */
+const turnEvents = ["turn.ended", "budget.warned", "budget.reached"] as const;
+
 /** Returns the query that adds the job `turn.after` of ends of which anybody but their readers is told. */
 export function addAfterJob(sql: AnySql) {
   return sql`select (${addJobSql(sql, "turn.after", { stopId: sql`e.id`, turnId: sql`e.id`, tenantId: sql`e.tenant_id` })}).id
       from ended e where e.kind in ('chat', 'task') or (
-        select n.monetization or ${hasWebhooks(sql, sql`n.id`)} from tenants n where n.id = e.tenant_id)`;
+        select n.monetization or ${hasWebhooksFor(sql, sql`n.id`, turnEvents)} from tenants n where n.id = e.tenant_id)`;
 }
 
 /** Returns the query that adds the job of the session's line, where turns wait in it. */

@@ -1,5 +1,6 @@
 import { byKeyOnly } from "../../kernel/database/by-key-only.ts";
 import type { AnySql } from "../../kernel/database/client.ts";
+import { statement } from "../../kernel/database/statement.ts";
 import { addJobSql } from "../../kernel/queue/add-job.ts";
 import { turnsEnded, turnsFailed } from "../../kernel/telemetry/metrics.ts";
 import { dropWaiting, endContinuation } from "../state/continuation.ts";
@@ -52,12 +53,19 @@ interface EndedRow {
  * tables have. So one plan is good for any number.
  */
 export async function endPlain(sql: AnySql, ends: readonly PlainEnd[]): Promise<ReadonlySet<string>> {
-  const rows = `[${ends.map(({ row }) => row).join(",")}]`;
-  const ended = await sql<EndedRow[]>`
+  const ended = await endPlainClaims(sql, {}, ends);
+  for (const { kind } of ended) countEnd(kind, "succeeded", null);
+  return new Set(ended.map(({ id }) => id));
+}
+
+const endPlainClaims = statement<Record<never, never>, readonly PlainEnd[], EndedRow>((sql, given) => {
+  const rows = given((ends) => `[${ends.map(({ row }) => row).join(",")}]`);
+  const count = given((ends) => ends.length);
+  return sql`
     with /* turn.end */ asked as materialized (
       select * from (
-        select * from json_to_recordset(${rows}::text::json) as t(${plainColumns(sql)}) limit ${ends.length}
-      ) t limit ${ends.length}
+        select * from json_to_recordset(${rows}::text::json) as t(${plainColumns(sql)}) limit ${count}
+      ) t limit ${count}
     ), home as materialized (
       select s.id, s.line from (select distinct session_id from asked order by session_id) a
       cross join lateral (select id, line from sessions where id = a.session_id for no key update skip locked) s
@@ -93,9 +101,7 @@ export async function endPlain(sql: AnySql, ends: readonly PlainEnd[]): Promise<
       ${addAfterJob(sql)} union all ${addLineJob(sql)}
     )
     select id, kind, (select count(*) from followed) from ended`;
-  for (const { kind } of ended) countEnd(kind, "succeeded", null);
-  return new Set(ended.map(({ id }) => id));
-}
+});
 
 /**
  * Ends a turn in any way, by its worker or while no worker has it. Returns false, having written nothing, when the claim

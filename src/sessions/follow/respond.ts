@@ -25,7 +25,10 @@ export interface StreamContext {
 export interface TurnResponseOptions {
   readonly status: 200 | 201;
   readonly stream: boolean;
+  /** The path of the session that the turn makes; null: it makes none. */
   readonly location: string | null;
+  /** Whether that session is there when the turn fails: form A shows one only after its first success. */
+  readonly isKept?: boolean;
   readonly request: Request;
 }
 
@@ -38,19 +41,25 @@ export function respondWithTurn(
   turn: AcceptedTurn,
   options: TurnResponseOptions,
 ): Promise<Response> | Response {
-  const headers = { "X-Turn-Id": turn.turnId, ...(options.location === null ? {} : { Location: options.location }) };
   const { turnId, assistantMessageId } = turn;
+  const named = { "X-Turn-Id": turnId };
+  const headers = { ...named, ...(options.location === null ? {} : { Location: options.location }) };
   const isNew = turn.attempt === 0;
   const log = { logId: turnId, turnId, assistantMessageId, attempt: Math.max(1, turn.attempt), isNew };
   const { status, request } = options;
   if (options.stream) return streamTurnLog(streams, log, 0, { status, headers, request });
-  return turnAsJson(streams, log, { status, headers, request });
+  return turnAsJson(streams, log, { status, headers, ifFailed: options.isKept === true ? headers : named, request });
 }
 
 interface ResponseOptions {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly request: Request;
+}
+
+/** How a JSON response begins; with other headers where the turn failed. */
+interface JsonOptions extends ResponseOptions {
+  readonly ifFailed?: Readonly<Record<string, string>>;
 }
 
 /** Returns the response that streams a turn log's events from number `from` on. */
@@ -84,7 +93,7 @@ export function streamEvents(
 export async function turnAsJson(
   streams: StreamContext,
   log: FollowedLog,
-  { status, headers, request }: ResponseOptions,
+  { status, headers, ifFailed = headers, request }: JsonOptions,
 ): Promise<Response> {
   const stop = stopWith(request);
   // It waits for its turn as long as a stream would, and is counted as one.
@@ -101,7 +110,7 @@ export async function turnAsJson(
   }
   // Erased with its session or agent, which may be deleted the moment the turn has ended.
   if (end === null) throw new ApiError("not_found", { headers: { "X-Turn-Id": log.turnId } });
-  throw failureOf(end, log.turnId);
+  throw failureOf(end, ifFailed);
 }
 
 /** Waits for the end of a turn's log, and returns it; null when the turn is erased. */
@@ -124,8 +133,7 @@ export async function awaitEnd({ ctx, watch }: StreamContext, log: FollowedLog, 
 }
 
 /** Returns the error of a turn that did not succeed, for a JSON response (docs/decisions/turns.md). */
-function failureOf(state: Pick<LogState, "status" | "error">, turnId: string): ApiError {
-  const headers = { "X-Turn-Id": turnId };
+function failureOf(state: Pick<LogState, "status" | "error">, headers: Readonly<Record<string, string>>): ApiError {
   if (state.status === "canceled") return new ApiError("turn_canceled", { headers });
   if (state.error?.budget !== undefined) {
     const { message, budget } = state.error;

@@ -1,3 +1,4 @@
+import { settingValues } from "../../kernel/audit/changed-values.ts";
 import type { AuditActor } from "../../kernel/auth/actor.ts";
 import type { AnySql, Tx } from "../../kernel/database/client.ts";
 import { ApiError } from "../../kernel/errors.ts";
@@ -83,6 +84,12 @@ export async function decideApproval(
 /** Returns the decision in the row of an approval that was decided. */
 export function decisionOf({ toolCallId, status, reason }: ApprovalRow): CallDecision {
   return { toolCallId, approved: status === "approved", reason };
+}
+
+/** Returns what an audit event of a decision says of it: which one it was. A reason is what somebody wrote, and only named. */
+export function decisionEntry({ approved, reason }: Pick<ApprovalDecision, "approved" | "reason">) {
+  const status = { field: "status", before: "pending", after: approved ? "approved" : "denied" };
+  return { changes: reason === null ? ["status"] : ["status", "reason"], values: settingValues([status]) };
 }
 
 function showApproval(row: ApprovalRow): ToolApproval {

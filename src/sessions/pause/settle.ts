@@ -22,7 +22,7 @@ import type { CallerOptions } from "../state/caller-options.ts";
 import { decideMove, settleMove } from "../state/continuation.ts";
 import { findSession } from "../state/store.ts";
 import { answerOf } from "../state/turn-log.ts";
-import { type ApprovalRow, decisionOf } from "./approvals.ts";
+import { type ApprovalRow, decisionEntry, decisionOf } from "./approvals.ts";
 import type { ClientCallRow } from "./client-calls.ts";
 import { type Continuation, continuationById } from "./continuations.ts";
 import { applySettled, type Pause } from "./pause.ts";
@@ -173,9 +173,14 @@ async function settleSaid(inner: Tx, request: PauseRequest, pause: Pause): Promi
   for (const { approval, decision: said } of decided) {
     const decision = { ...said, decidedBy: principal.actor, name: null };
     decisions.push(...(await inner<ApprovalRow[]>`${decideMove(inner, approval.id, decision)}`));
-    const changes = decision.reason === null ? ["status"] : ["status", "reason"];
     const by = { tenantId: principal.tenant.id, actor: principal.actor, action: "approval.decide" } as const;
-    await recordAudit(inner, { ...by, resourceId: approval.id, agentId: request.agentId, requestId, changes });
+    await recordAudit(inner, {
+      ...by,
+      resourceId: approval.id,
+      agentId: request.agentId,
+      requestId,
+      ...decisionEntry(said),
+    });
   }
   for (const { call, result } of results) await settleMove(inner, call.id, "output" in result);
   await applySettled(inner, pause, {

@@ -39,7 +39,7 @@ export class Reaper {
     this.#frozenMs = frozenMs;
   }
 
-  /** Notes that Postgres has replied to this worker, which another one spares the scan. */
+  /** Notes that Postgres has replied to this worker, between its scans or while another one has the right to them. */
   standBy(): void {
     this.#steady.note(Date.now());
   }

@@ -1,10 +1,9 @@
 import { Elysia } from "elysia";
 import type { Ctx } from "../../kernel/context.ts";
-import { invalid } from "../../kernel/errors.ts";
 import { unaudited } from "../../kernel/http/audit-trail.ts";
-import { readDateTime } from "../../kernel/http/date-time.ts";
 import { operation, pathIds } from "../../kernel/http/operation.ts";
 import { readLimit } from "../../kernel/http/page.ts";
+import { readMomentRange } from "../../kernel/http/range.ts";
 import { Id } from "../../kernel/ids.ts";
 import { endTurnsOf } from "../cancel/end-all.ts";
 import { TurnListFields, TurnsCancel } from "../schema.ts";
@@ -41,8 +40,7 @@ export function allTurnsRoutes(ctx: Ctx) {
           const { status, kind, error, agentId, sessionId, userId, cursor } = query;
           const asked = {
             ...{ status, kind, error, agentId, agentIds, sessionId, userId, cursor },
-            from: momentOf("from", query.from),
-            to: momentOf("to", query.to),
+            ...readMomentRange(query),
             limit: readLimit(query.limit),
           };
           return query.sort === "longest" ? listLongest(sql, tenantId, asked) : listTurns(sql, tenantId, asked);
@@ -107,12 +105,4 @@ function oneTurnRoutes(ctx: Ctx) {
         handle: ({ sql, tenantId, params }) => readAsked(sql, tenantId, params.turnId),
       }),
     );
-}
-
-/** Returns the moment that a query field names. Throws 400 naming it. */
-function momentOf(field: "from" | "to", text: string | undefined): Date | undefined {
-  if (text === undefined) return undefined;
-  const moment = readDateTime(text);
-  if (moment === null) throw invalid(field, "must be an RFC 3339 date-time with an offset");
-  return moment;
 }

@@ -10,7 +10,7 @@ import { MessageStream } from "../../messages/schema.ts";
 import { nextIn, placeAfter } from "../follow/numbering.ts";
 import { type StreamContext, streamTurnLog } from "../follow/respond.ts";
 import { withoutContent } from "../follow/whole.ts";
-import { decideApproval, listApprovals } from "../pause/approvals.ts";
+import { decideApproval, decisionEntry, listApprovals } from "../pause/approvals.ts";
 import { approvalReasonCharactersMax, sessionPath } from "../schema.ts";
 import { sessionBusy } from "../state/busy.ts";
 import { findSession } from "../state/store.ts";
@@ -62,7 +62,7 @@ export function approvalRoutes(streams: StreamContext) {
           const { approved, reason = null } = body;
           const decision = { approved, reason, decidedBy: principal.actor, name: null };
           return commit((inner, note) => {
-            note.changes = reason === null ? ["status"] : ["status", "reason"];
+            Object.assign(note, decisionEntry(decision));
             return decideApproval(inner, params.sessionId, params.approvalId, decision);
           });
         },

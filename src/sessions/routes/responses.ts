@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { AgentStatus } from "../../agents/responses.ts";
 import { Component, example } from "../../kernel/http/component.ts";
 import { Nullable, OneOf } from "../../kernel/http/request-fields.ts";
 import {
@@ -41,7 +42,7 @@ export const LatestSessionListResponse = pageOf(
     agentId: Id("agent"),
     model: example(TextOrNull, "gpt-5-mini"),
     thinkingLevel: example(TextOrNull, null),
-    status: OneOf("active", "disabled"),
+    status: AgentStatus,
   }),
 );
 

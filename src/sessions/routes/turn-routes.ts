@@ -63,7 +63,8 @@ export function acceptRoutes(streams: StreamContext) {
             key: readIdempotencyKey(request, tenantId, form, body),
           });
           const location = `/v1/agents/${params.agentId}/sessions/${turn.sessionId}`;
-          return respondWithTurn(streams, turn, { status: 201, stream: body.stream ?? true, location, request });
+          const made = { status: 201, location, isKept: form === "b" } as const;
+          return respondWithTurn(streams, turn, { ...made, stream: body.stream ?? true, request });
         },
       }),
     )

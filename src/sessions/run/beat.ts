@@ -3,6 +3,7 @@ import type postgres from "postgres";
 import type { Sql } from "../../kernel/database/client.ts";
 import { workerDeadMs } from "../../kernel/limits.ts";
 import { pausedTenants } from "../../kernel/queue/pauses.ts";
+import { version } from "../../kernel/version.ts";
 import { hasParked } from "../state/parked.ts";
 
 /** What a worker says of itself with a beat. */
@@ -45,10 +46,11 @@ export async function writeBeat(sql: Sql, beat: Beat): Promise<BeatRow> {
   const { workerId, applicationName, queueNames, slots, hasRoom, listens, turnIds } = beat;
   const [row] = await sql<[BeatRow]>`
       with /* worker.beat */ beat as (
-        insert into workers (id, application_name, queue_worker_ids, host, pid, slots, has_room, listens)
-        values (${workerId}, ${applicationName}, ${queueNames as string[]}, ${hostname()}, ${process.pid}, ${slots}, ${hasRoom}, ${listens})
+        insert into workers (id, application_name, queue_worker_ids, host, pid, slots, has_room, listens, version, memory_bytes)
+        values (${workerId}, ${applicationName}, ${queueNames as string[]}, ${hostname()}, ${process.pid}, ${slots}, ${hasRoom}, ${listens},
+          ${version}, ${process.memoryUsage.rss()})
         on conflict (id) do update set beat_at = now(), queue_worker_ids = excluded.queue_worker_ids, has_room = excluded.has_room,
-          listens = excluded.listens
+          listens = excluded.listens, memory_bytes = excluded.memory_bytes
         returning drain_requested_at
       )
       select pg_backend_pid() as pid, (select drain_requested_at is not null from beat) as drain,

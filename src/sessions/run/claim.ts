@@ -1,11 +1,12 @@
-import type postgres from "postgres";
 import { agentOfTurn, type LoadedAgentRow, toLoadedAgent } from "../../agents/load.ts";
 import { isOverBudget } from "../../budgets/exceeded.ts";
 import { ownerOf } from "../../budgets/sums.ts";
 import { Batcher } from "../../kernel/async/batcher.ts";
 import type { AnySql, Sql } from "../../kernel/database/client.ts";
+import { statement } from "../../kernel/database/statement.ts";
 import { tx } from "../../kernel/database/transaction.ts";
 import type { IdOf } from "../../kernel/ids.ts";
+import { groupPauseMs } from "../../kernel/limits.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 import type { ResponseFormat } from "../../model/response-format.ts";
 import type { CallerOptions } from "../state/caller-options.ts";
@@ -109,6 +110,7 @@ export function claimTurn(on: ClaimConnections, workerId: IdOf<"worker">, asked:
   const batcher: Claims = new Batcher((all) => claimAll(on, workerId, all), {
     countMax: claimGroupMax,
     gathers: true,
+    pauseMs: groupPauseMs,
   });
   batchers.set(lockSql, batcher);
   return batcher.add(asked);
@@ -122,7 +124,7 @@ async function claimAll(
   sendReleases(lockSql);
   const rows =
     pooled === null
-      ? await readClaims(lockSql, workerId, all, tryLock(lockSql, lockSql`asked.lock_key`))
+      ? await readClaims(lockSql, workerId, all, "free")
       : await claimLocked(pooled, workerId, await lockFree(lockSql, all));
   const byTurn = new Map(rows.map((row) => [row.askedId, row]));
   return Promise.all(all.map((asked) => toClaim(lockSql, asked, byTurn.get(asked.turnId))));
@@ -138,7 +140,7 @@ async function lockFree(lockSql: Sql, all: readonly AskedClaim[]): Promise<reado
 }
 
 async function claimLocked(sql: Sql, workerId: IdOf<"worker">, all: readonly AskedClaim[]): Promise<ClaimRow[]> {
-  return all.length === 0 ? [] : readClaims(sql, workerId, all, sql`true`);
+  return all.length === 0 ? [] : readClaims(sql, workerId, all, "locked");
 }
 
 async function toClaim(lockSql: Sql, { turnId, lockKey, way }: AskedClaim, row: ClaimRow | undefined): Promise<Claim> {
@@ -166,10 +168,7 @@ export async function claimCounted(
   if (held?.locked !== true) return busyOrGone(lockSql, asked.turnId);
   const [row] = await tx(sql, async (inner) => {
     await inner`select /* tenant.lock_running */ pg_advisory_xact_lock(hashtextextended(${`running-turns:${asked.tenantId}`}, 0))`;
-    const room = inner`(
-      select n.running_turns is null or ${runningTurns(inner, inner`n.id`, inner`n.running_turns`)} < n.running_turns
-      from tenants n where n.id = asked.tenant_id)`;
-    return readClaims(inner, workerId, [asked], room);
+    return readClaims(inner, workerId, [asked], "counted");
   });
   if (row !== undefined && row.id !== null) return toClaimedTurn(row);
   await releaseLock(lockSql, asked.lockKey);
@@ -177,29 +176,53 @@ export async function claimCounted(
   return row?.locked === true ? "gone" : "waits";
 }
 
-/**
- * Claims turns, all in the same way, of which `mayClaim` is true; that is an expression over `asked`. Postgres assumes
- * that a limit it does not know lets through a tenth of ten rows, and so it finds each row by its key.
- */
+/** Claims turns, all in the same way, where their sessions' locks are `only` so. */
 function readClaims(
   sql: AnySql,
   workerId: IdOf<"worker">,
   all: readonly AskedClaim[],
-  mayClaim: postgres.Fragment,
+  only: keyof typeof mayClaim,
 ): PromiseLike<ClaimRow[]> {
   const [{ way }] = all as [AskedClaim];
-  const texts = (of: (asked: AskedClaim) => string) => sql`${all.map(of)}::text[]`;
-  return sql<ClaimRow[]>`
+  return claimTurns(sql, { way, only }, { workerId, all });
+}
+
+/** Which turns are claimed, as expressions over `asked`. */
+const mayClaim = {
+  /** The lock of whose session is free; it is taken. */
+  free: (sql: AnySql) => tryLock(sql, sql`asked.lock_key`),
+  /** The lock is taken already. */
+  locked: (sql: AnySql) => sql`true`,
+  /** The same, and the tenant's limit of running turns is not reached. */
+  counted: (sql: AnySql) => sql`(
+      select n.running_turns is null or ${runningTurns(sql, sql`n.id`, sql`n.running_turns`)} < n.running_turns
+      from tenants n where n.id = asked.tenant_id)`,
+};
+
+interface ClaimShape extends Readonly<Record<string, string>> {
+  readonly way: ClaimWay;
+  readonly only: keyof typeof mayClaim;
+}
+
+interface ClaimValues {
+  readonly workerId: IdOf<"worker">;
+  readonly all: readonly AskedClaim[];
+}
+
+/** Postgres assumes that a limit it does not know lets through a tenth of ten rows, and so it finds each row by its key. */
+const claimTurns = statement<ClaimShape, ClaimValues, ClaimRow>((sql, given, { way, only }) => {
+  const texts = (of: (asked: AskedClaim) => string) => sql`${given(({ all }) => all.map(of))}::text[]`;
+  return sql`
     with /* turn.claim */ asked as materialized (
       select * from unnest(${texts(({ turnId }) => turnId)}, ${texts(({ lockKey }) => lockKey)}, ${texts(({ tenantId }) => tenantId)})
         as a (turn_id, lock_key, tenant_id)
-      limit ${all.length}
-    ), allowed as materialized (select asked.*, ${mayClaim} as locked from asked
+      limit ${given(({ all }) => all.length)}
+    ), allowed as materialized (select asked.*, ${mayClaim[only](sql)} as locked from asked
     ), held as materialized (
       select allowed.*, free.id is not null as is_free from allowed left join lateral (
         select id from turns where id = allowed.turn_id and allowed.locked for no key update skip locked
       ) free on true
-    ), claimed as (${claimMove(sql, { workerId, way })}
+    ), claimed as (${claimMove(sql, { workerId: given(({ workerId }) => workerId), way })}
     ), continued as (${startContinuation(sql)}
     ) , ${removeTurnJobs(sql)}
     select held.turn_id as asked_id, held.locked, held.is_free, t.id, t.tenant_id, t.agent_id, t.session_id, t.kind, t.continuation_id, t.attempt, t.agent_version, t.input,
@@ -215,7 +238,7 @@ function readClaims(
     ) tenant on true
     left join lateral (${agentOfTurn(sql)}) agent on true
     left join lateral (${historyOfTurn(sql)}) history on true`;
-}
+});
 
 /**
  * Returns why a turn cannot be claimed whose lock or row somebody else holds. Mostly that is the worker that has just

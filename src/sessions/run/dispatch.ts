@@ -21,6 +21,8 @@ interface DispatcherOptions {
   readonly turns: RunningTurns;
   /** Runs a claimed turn to its end. */
   readonly run: (running: RunningTurn) => Promise<void>;
+  /** Called for each announced turn that this worker has not claimed: its job may be left. */
+  readonly onLeft: () => void;
 }
 
 /**
@@ -76,16 +78,25 @@ export class Dispatcher {
    * worker that listens and has room takes its share of what is announced.
    */
   takeAnnounced(turn: QueuedTurn): void {
-    const { listens, peers } = this.#options.connection;
-    if (!listens || !this.#options.turns.hasRoom) return;
-    if (!fallsTo(turn.turnId, { place: peers.olderWithRoom, workers: peers.listeningWithRoom })) return;
-    if (this.#stopped || !this.#takeSlot(turn.tenantId)) return;
+    if (this.#stopped || !this.#options.connection.listens) return;
+    if (!this.#isForHere(turn) || !this.#takeSlot(turn.tenantId)) {
+      this.#options.onLeft();
+      return;
+    }
     const claiming = this.#claim(turn, "job").then((outcome) => {
       this.#claiming.delete(claiming);
+      if (outcome === "claimed") return;
+      this.#options.onLeft();
       // Its slot is free again, and a parked turn may have waited for one.
-      if (outcome !== "claimed") this.#parked.lot.lookIfWaiting();
+      this.#parked.lot.lookIfWaiting();
     });
     this.#claiming.add(claiming);
+  }
+
+  #isForHere({ turnId }: QueuedTurn): boolean {
+    const { peers } = this.#options.connection;
+    const place = { place: peers.olderWithRoom, workers: peers.listeningWithRoom };
+    return this.#options.turns.hasRoom && fallsTo(turnId, place);
   }
 
   #takeSlot(tenantId: string): boolean {

@@ -12,6 +12,7 @@ import { listenersMax } from "../../kernel/queue/lot.ts";
 import { type Paused, toPaused } from "../../kernel/queue/pauses.ts";
 import { forgetWorkers } from "../../kernel/queue/recover.ts";
 import type { Logger } from "../../kernel/telemetry/log.ts";
+import { AgainSoon } from "./again-soon.ts";
 import { type Others, writeBeat } from "./beat.ts";
 import { lockMissing, sendReleases } from "./session-lock.ts";
 
@@ -65,6 +66,8 @@ export class LockConnection {
   #beating: ReturnType<typeof setInterval> | null = null;
   /** When the last beat that Postgres took began. */
   #beatTakenAt = 0;
+  /** Beats between two beats: until the connection is made again this worker hears nothing, and new turns wait. */
+  readonly #soon = new AgainSoon(() => void this.#tryBeat(), workerBeatMs);
   /** When the beat under way began. */
   #beatSince: number | null = null;
   #queueNames: readonly string[] = [];
@@ -86,6 +89,7 @@ export class LockConnection {
       // The beat listens again.
       onclose: () => {
         this.#told = null;
+        if (this.#beating !== null) this.#soon.noteClosed();
       },
     });
   }
@@ -185,6 +189,7 @@ export class LockConnection {
     const beat = { workerId, applicationName, queueNames, slots, hasRoom, listens, turnIds };
     const { pid, drain, parked, paused, canceled, ...others } = await writeBeat(this.#sql, beat);
     this.#beatTakenAt = beganAt;
+    this.#soon.noteAnswer();
     for (const turnId of canceled) onStopped(turnId, "canceled");
     this.#others = others;
     onPaused(toPaused(paused));
@@ -227,6 +232,8 @@ export class LockConnection {
   /** Ends the beat and the connection; locks that are still held go with it. Never rejects, whatever state Postgres is in. */
   async close(): Promise<void> {
     if (this.#beating !== null) clearInterval(this.#beating);
+    this.#beating = null;
+    this.#soon.stop();
     // What is to be sent is sent now, because after `end` nothing is. Locks first: they are released in groups.
     sendReleases(this.#sql);
     // Jobs whose end the queue could not write while Postgres was away are given back with the row.

@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers";
 import type postgres from "postgres";
-import type { Sql } from "../../kernel/database/client.ts";
+import type { AnySql, Sql } from "../../kernel/database/client.ts";
 
 /** Locks that the next statement on a lock connection releases. */
 interface Releases {
@@ -11,7 +11,7 @@ interface Releases {
 const waiting = new WeakMap<Sql, Releases>();
 
 /** Returns an expression that takes a session's lock, where it is free, and is true when it did. `lockKey` is an expression too. */
-export function tryLock(sql: Sql, lockKey: postgres.Fragment): postgres.Fragment {
+export function tryLock(sql: AnySql, lockKey: postgres.Fragment): postgres.Fragment {
   return sql`pg_try_advisory_lock(hashtextextended(${lockKey}, 0))`;
 }
 

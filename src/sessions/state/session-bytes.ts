@@ -1,4 +1,5 @@
 import { askedBytes } from "../../kernel/admission/stored-bytes.ts";
+import { byKeyOnly } from "../../kernel/database/by-key-only.ts";
 import type { AnySql, Sql, Tx } from "../../kernel/database/client.ts";
 import { tx } from "../../kernel/database/transaction.ts";
 
@@ -13,12 +14,13 @@ import { tx } from "../../kernel/database/transaction.ts";
 export function sessionBytes(sql: AnySql) {
   return sql`(select coalesce(sum(m.bytes), 0) from messages m where m.session_id = s.id)
     + (select coalesce(sum(${askedBytes(sql, sql`t`)}), 0) from turns t
-      where t.session_id = s.id and t.status in ('succeeded', 'failed', 'canceled'))`;
+      where t.session_id = s.id and ${byKeyOnly(sql, sql`t.status`)} in ('succeeded', 'failed', 'canceled'))`;
 }
 
-/** Sessions that one transaction of the recount locks, and how long one run of the job goes on, in milliseconds. */
-const sessionsPerStep = 20;
-const recountMsMax = 5_000;
+/** Sessions that one transaction of the recount locks: for some milliseconds. */
+const sessionsPerStep = 50;
+/** One run of the job, which comes each minute, goes on for so long: a million sessions are counted in some hours, and turns lose a hundredth of a core. */
+const recountMsMax = 500;
 
 /**
  * Part of the job `storage.count`: counts sessions again that the last run did not come to. A session whose row somebody

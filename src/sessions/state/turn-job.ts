@@ -41,7 +41,7 @@ export function newTurnJobs(sql: AnySql, turns: "accepted" | "started") {
     sql,
     "turn",
     payloadOf(sql),
-    sql`(select * from ${sql(turns)} where parked_at is null) queued`,
+    sql`(select * from ${sql.unsafe(turns)} where parked_at is null) queued`,
   );
   // The very first turn of an installation.
   const unknownKind = sql`case when not exists (select 1 from job) then ${jobOf(sql)} end`;

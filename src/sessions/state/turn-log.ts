@@ -1,5 +1,6 @@
 import type postgres from "postgres";
 import type { AnySql } from "../../kernel/database/client.ts";
+import { statement } from "../../kernel/database/statement.ts";
 import type { IdOf } from "../../kernel/ids.ts";
 import type { LogKey } from "../../kernel/relay/relay.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
@@ -83,16 +84,26 @@ export async function endsOfTurns(
   turnIds: readonly string[],
   bytesMax: number,
 ): Promise<readonly EndOfOne[]> {
-  const isLarge = sql`(t.answer is not null or coalesce(m.bytes > ${bytesMax}, false))`;
+  return readEnds(sql, {}, { turnIds, bytesMax });
+}
+
+interface AskedEnds {
+  readonly turnIds: readonly string[];
+  readonly bytesMax: number;
+}
+
+const readEnds = statement<Record<never, never>, AskedEnds, EndOfOne>((sql, given) => {
+  const isLarge = sql`(t.answer is not null or coalesce(m.bytes > ${given(({ bytesMax }) => bytesMax)}, false))`;
   const ends = endFields(sql, sql`case when not ${isLarge} then m.content end`);
-  return sql<EndOfOne[]>`
+  const count = given(({ turnIds }) => turnIds.length);
+  return sql`
     select /* log.end_of_many */ asked.turn_id, ends.*
     from (
-      select turn_id from (select turn_id from unnest(${turnIds as string[]}::text[]) as a (turn_id) limit ${turnIds.length}) a
-      limit ${turnIds.length}
+      select turn_id from (select turn_id from unnest(${given(({ turnIds }) => turnIds)}::text[]) as a (turn_id) limit ${count}) a
+      limit ${count}
     ) asked
     cross join lateral (select ${isLarge} as is_large, ${ends} where t.id = asked.turn_id) ends`;
-}
+});
 
 function endFields(sql: AnySql, message: postgres.Fragment): postgres.Fragment {
   return sql`t.error, t.response_format is not null and t.status = 'succeeded' as has_output, ${message} as message,

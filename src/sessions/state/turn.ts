@@ -1,3 +1,4 @@
+import type postgres from "postgres";
 import { byKeyOnly } from "../../kernel/database/by-key-only.ts";
 import type { AnySql, Tx } from "../../kernel/database/client.ts";
 import { isDivisionByZero } from "../../kernel/database/failure.ts";
@@ -96,7 +97,7 @@ export function hasJob(way: ClaimWay): boolean {
 
 /** Who claims turns, and how. */
 interface Claimant {
-  readonly workerId: string;
+  readonly workerId: postgres.Fragment;
   readonly way: ClaimWay;
 }
 

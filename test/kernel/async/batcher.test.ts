@@ -67,6 +67,36 @@ describe("items that are sent together", () => {
   });
 });
 
+test("under load, and only then, what comes soon after a group shares the next one", async () => {
+  const sent = new Sent();
+  const batcher = new Batcher(sent.send, { countMax: 100, gathers: true, pauseMs: 500 });
+  const soon = (items: readonly number[]) =>
+    Promise.all(items.map((item) => batcher.add(item))).then((results) => results.length);
+  for (const items of [[1, 2, 3], [4], [5, 6, 7, 8]]) {
+    const results = soon(items);
+    await sent.respond();
+    expect(await results).toBe(items.length);
+  }
+  const first = batcher.add(9);
+  for (let n = 0; n < 10; n++) await new Promise((resolve) => setImmediate(resolve));
+  const others = soon([10, 11]);
+  await sent.respond();
+  expect([await first, await others]).toEqual([18, 2]);
+  expect(sent.groups).toEqual([[1, 2, 3], [4], [5, 6, 7, 8], [9, 10, 11]]);
+});
+
+test("a group that is full waits for no more", async () => {
+  const sent = new Sent();
+  const batcher = new Batcher(sent.send, { countMax: 4, gathers: true, pauseMs: 600_000 });
+  const results = Promise.all([1, 2, 3, 4, 5, 6, 7, 8].map((item) => batcher.add(item)));
+  for (let n = 0; n < 2; n++) await sent.respond();
+  expect(await results).toEqual([2, 4, 6, 8, 10, 12, 14, 16]);
+  expect(sent.groups).toEqual([
+    [1, 2, 3, 4],
+    [5, 6, 7, 8],
+  ]);
+});
+
 test("what comes in one turn of the event loop shares a group where that is asked for", async () => {
   const groups: number[][] = [];
   const send = async (items: readonly number[]) => {

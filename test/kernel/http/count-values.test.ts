@@ -64,7 +64,8 @@ test("others go on while a large body is counted", async () => {
   }, 0);
   await limitValues([Buffer.alloc(32 * mib, " ")]);
   clearInterval(timer);
-  expect(others).toBeGreaterThan(3);
+  // In one piece there would be none; in slices, how many there are is the machine's speed.
+  expect(others).toBeGreaterThan(0);
 });
 
 for (const form of ["a", "b"] as const) {

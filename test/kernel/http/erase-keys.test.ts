@@ -91,6 +91,21 @@ describe("a stored response is erased with what it tells of", () => {
     expect((await stored(task.key))?.sealedBody).not.toBeNull();
   });
 
+  test("at once: a key with its token, a member with its address, a provider, a budget", async () => {
+    for (const [path, body] of [
+      ["/v1/apikeys", { name: "k", role: "reader" }],
+      ["/v1/members", { email: "eve@example.com", role: "reader" }],
+      ["/v1/providers", { name: "p", providerType: "anthropic", apiKey: "sk-ant-0123456789" }],
+      ["/v1/budgets", { name: "b", period: "day", limit: { turns: 5 } }],
+      ["/v1/webhooks", { url: "https://example.com/hook", events: ["turn.ended"] }],
+    ] as const) {
+      const made = await keyed(path, body);
+      const { id } = made.made.body.id === undefined ? Object.values(made.made.body as object)[0] : made.made.body;
+      expect((await t.call("DELETE", `${path}/${id}`)).status).toBeLessThan(300);
+      expect(statusAndCode(await made.ask())).toEqual([422, "idempotency_key_reused"]);
+    }
+  });
+
   test("in more steps than one", async () => {
     const id = newId("memory");
     await h.sql`insert into idempotency_keys (tenant_id, key, request_digest, status, headers, sealed_body, resource_ids)

@@ -95,7 +95,9 @@ describe.skipIf(!inProcess)("GET /metrics", () => {
     const before = await counted();
     await h.sql`
       insert into workers (id, application_name, beat_at) values ('wk_gone', 'parley-wk_gone', now() - interval '1 minute')`;
-    await eventually(async () => (await counted()) === before + 1);
+    // On a busy machine a worker of another test may be forgotten as well.
+    await eventually(async () => (await counted()) > before);
+    await eventually(async () => (await h.sql`select 1 from workers where id = 'wk_gone'`).length === 0);
   });
 
   test("both counts of the queue follow an index, however long it is", async () => {

@@ -118,3 +118,24 @@ test("keys that only begin like such a word are keys", async () => {
   ])
     expect((await makeProvider(h, t, { apiKey })).id).toStartWith("prv_");
 });
+
+test.each(["reject", "enqueue", "interrupt"] as const)(
+  "of ten messages with one id at once one is taken, onBusy %s, idle and behind a turn",
+  async (onBusy) => {
+    for (const isHeld of [false, true, false, true]) {
+      const { sessionId } = await play(t, agentId, null, { message: userMessage("hi"), stream: false });
+      const path = sessionPath(agentId, sessionId);
+      const slow = { message: userMessage("[[sim: chunks=3 delayMs=60]]"), stream: false };
+      const before = isHeld ? t.call("POST", path, { body: slow }) : null;
+      const message = userMessage("once");
+      const ask = () => t.call("POST", path, { body: { message, stream: false, onBusy } });
+      const all = await Promise.all(Array.from({ length: 10 }, ask));
+      await before;
+      const taken = all.filter(({ status }) => status === 200);
+      expect(taken.length).toBeLessThanOrEqual(1);
+      expect(all.map(({ status }) => status).filter((status) => ![200, 400, 409].includes(status))).toEqual([]);
+      const ids = (await messagesOf(t, agentId, sessionId)).map(({ id }: { id: string }) => id);
+      expect(ids.filter((id: string) => id === message.id)).toHaveLength(taken.length);
+    }
+  },
+);

@@ -186,6 +186,23 @@ test("who is to be told since the claim is told of the end once, whether it come
   }
 });
 
+for (const [event, jobs] of [
+  ["mcp_connection.changed", 0],
+  ["audit.recorded", 0],
+  ["turn.ended", 1],
+  ["budget.warned", 1],
+  ["budget.reached", 1],
+] as const)
+  test(`a tenant whose webhook is for ${event} has ${jobs} jobs after a turn`, async () => {
+    const { tenant, agent } = await another();
+    await h.sql`
+      insert into webhooks (id, tenant_id, url, events, sealed_secret)
+      values (${`wh_${tenant.id}`}, ${tenant.id}, 'https://hooks.test', ${[event]}, '\\x00')`;
+    const turn = await claimed(tenant, agent);
+    expect(await end(turn, answered("said"))).toBe(true);
+    expect(await jobsAfter(turn)).toHaveLength(jobs);
+  });
+
 /** What the end of a turn left for webhooks and billing, and in the transcript. */
 async function eventsOf({ id, tenantId }: ClaimedTurn) {
   const [row] = await h.sql`

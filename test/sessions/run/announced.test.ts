@@ -25,7 +25,7 @@ describe("a queued turn that is announced", () => {
       expect((await asked).status).toBe(409);
       return withJob === 0;
     };
-    // On a busy machine the job may be fetched first now and then.
+    // The queue looks every second by itself, and may fetch the job first now and then.
     while (!(await isWithoutJob()));
   });
 
