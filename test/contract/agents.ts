@@ -2,17 +2,20 @@ import { type Contract, cap, characters, file, type Limit, metadata, number, pag
 
 const agent = { agentId: ["ag", "404 not_found"] } as const;
 const managed = "409 admin_agent_managed | 409 ADMIN_AGENT_MANAGED";
-const save = [
+const config = [
   "400 model_not_found | 400 invalid_request",
   "400 agent_mcp_connection_not_found | 400 invalid_request",
   "400 agent_mcp_connections_invalid | 400 invalid_request",
   "400 mcp_connection_discovery_failed | -",
   "404 provider_not_found | 400 invalid_request",
+  "- | 409 SANDBOX_REQUIRED",
+  "503 model_validation_unavailable",
+];
+const save = [
+  ...config,
   "404 workspace_not_found | 400 invalid_request",
   "409 agent_name_conflict | 400 invalid_request",
-  "- | 409 SANDBOX_REQUIRED",
   "- | 409 SANDBOX_IN_USE",
-  "503 model_validation_unavailable",
 ];
 const invalid = "400 validation_failed | 400 invalid_request";
 const policy = (field: string): Limit => ({ field, unit: "items", max: 200, form: "b" });
@@ -37,6 +40,7 @@ const fields = [
   metadata,
   cap("MCP connections of an agent", 50, invalid),
 ] as const;
+const changeNote = { ...characters("/changeNote", 0, 200), form: "b" } as const;
 
 /** Agents, their versions and avatars: docs/decisions/agents.md. */
 export const agents: readonly Contract[] = [
@@ -67,7 +71,18 @@ export const agents: readonly Contract[] = [
     ids: agent,
     body: "json",
     errors: [managed, ...save],
-    limits: fields,
+    limits: [...fields, changeNote],
+  },
+  {
+    op: "POST /v1/agents/:agentId/drafts",
+    stores: true,
+    success: [201],
+    shape: "AgentVersion",
+    ids: agent,
+    body: "json",
+    key: "response",
+    errors: [managed, ...config],
+    limits: [...fields, changeNote],
   },
   { op: "DELETE /v1/agents/:agentId", success: [204], shape: null, ids: agent, errors: [managed] },
   {
@@ -111,6 +126,18 @@ export const agents: readonly Contract[] = [
     shape: "AgentVersion",
     ids: agent,
     errors: ["404 not_found | 404 AGENT_VERSION_NOT_FOUND"],
+  },
+  { op: "GET /v1/agents/:agentId/saved-questions", success: [200], shape: "SavedQuestions", ids: agent, errors: [] },
+  {
+    op: "PUT /v1/agents/:agentId/saved-questions",
+    stores: true,
+    success: [200],
+    shape: "SavedQuestions",
+    ids: agent,
+    body: "json",
+    required: ["questions"],
+    errors: [],
+    limits: [{ field: "/questions", unit: "items", max: 20 }, characters("/questions/0", 1, 4_000)],
   },
   {
     op: "GET /v1/agents/:agentId/mcp-attachments",

@@ -2,10 +2,10 @@ import type { Form } from "../../src/kernel/errors.ts";
 import { form as multipart, skillMd, zip } from "../harness/archives.ts";
 import type { ApiResponse } from "../harness/harness.ts";
 import { fillMemories } from "../harness/seed.ts";
-import { callOf, newEntry, png, skillZip } from "./calls.ts";
+import { callOf, newEntry, skillZip } from "./calls.ts";
 import { ask, missing } from "./causes.ts";
 import { budgetBody, webhookBody } from "./outside.ts";
-import { fillClientOrigins, fillClientTokens, fillMembers, freshName, type Scene } from "./scene.ts";
+import { fillClientOrigins, fillClientTokens, fillMembers, freshName, png, type Scene } from "./scene.ts";
 import { type Call, send } from "./world.ts";
 
 const mib = 1024 * 1024;

@@ -59,7 +59,11 @@ const chat: Record<string, Caller> = {
     body: { name: freshName() },
   }),
   "DELETE /v1/chat-connections/:id": idOf("id", newChat),
-  "POST /v1/chat-connections/:id/enable": idOf("id", theChat),
+  "POST /v1/chat-connections/:id/enable": idOf("id", async (s) => {
+    const id = await newChat(s);
+    await s.parley.chatConnections.disable(id);
+    return id;
+  }),
   "POST /v1/chat-connections/:id/disable": idOf("id", newChat),
   "POST /v1/chat-connections/:id/check": idOf("id", theChat),
   "GET /v1/chat-connections/:id/deliveries": async (s) => ({ params: { id: (await newDelivery(s)).id } }),
@@ -82,7 +86,7 @@ const merchant: Record<string, Caller> = {
   "POST /v1/merchant-connection": async (s) => ({ body: await merchantBody(s) }),
   "PATCH /v1/merchant-connection": async (s) => {
     await newMerchant(s);
-    return { body: { guard: { enabled: false, productIds: [], meterId: null } } };
+    return { body: { guard: { enabled: false, productIds: ["prod-1"], meterId: null } } };
   },
   "DELETE /v1/merchant-connection": async (s) => {
     await newMerchant(s);
@@ -123,6 +127,11 @@ const webhooks: Record<string, Caller> = {
     return { body: webhookBody(s) };
   },
   [`GET ${hook}`]: idOf("id", theWebhook),
+  "GET /v1/agents/:agentId/saved-questions": idOf("agentId", (s) => s.theAgent()),
+  "PUT /v1/agents/:agentId/saved-questions": async (s) => ({
+    params: { agentId: await s.theAgent() },
+    body: { questions: [freshName()] },
+  }),
   "GET /v1/model-prices": nothing,
   "PUT /v1/model-prices": async (s) => ({
     body: {

@@ -4,10 +4,9 @@ import { userMessage } from "../harness/seed.ts";
 import { type Caller, idOf, nothing } from "./caller.ts";
 import { outsideCalls } from "./calls-outside.ts";
 import { responseCalls, responseVariants } from "./calls-responses.ts";
-import { freshName, type Scene } from "./scene.ts";
+import { freshName, png, type Scene } from "./scene.ts";
 import type { Call } from "./world.ts";
 
-export const png = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 0]);
 export const skillZip = (name = freshName("s"), files: readonly { name: string; data: Uint8Array }[] = []) =>
   zip([{ name: "SKILL.md", data: skillMd(name) }, ...files]);
 const octets = { "content-type": "application/octet-stream" };
@@ -18,14 +17,16 @@ const ofSession: Caller = async (s) => ({ params: { ...(await s.theSession()) } 
 const ofSkill: Caller = async (s) => ({ params: { ...(await s.theSkill()) } });
 const turn = () => ({ message: userMessage("hi"), stream: false });
 
+const changed: Caller = async (s) => ({
+  params: { agentId: await s.theAgent() },
+  body: { instructions: "Be brief." },
+});
 const agents: Record<string, Caller> = {
   "POST /v1/agents": async (s) => ({ body: { name: freshName(), ...model, providerId: await s.theProvider() } }),
   "GET /v1/agents": nothing,
   "GET /v1/agents/:agentId": ofAgent,
-  "PUT /v1/agents/:agentId": async (s) => ({
-    params: { agentId: await s.theAgent() },
-    body: { instructions: "Be brief." },
-  }),
+  "PUT /v1/agents/:agentId": changed,
+  "POST /v1/agents/:agentId/drafts": changed,
   "DELETE /v1/agents/:agentId": idOf("agentId", (s) => s.newAgent()),
   "POST /v1/agents/:agentId/disable": idOf("agentId", (s) => s.newAgent()),
   "POST /v1/agents/:agentId/enable": idOf("agentId", (s) => s.newDisabledAgent()),
@@ -33,13 +34,13 @@ const agents: Record<string, Caller> = {
     params: { agentId: await s.theAgent() },
     body: multipart({ file: png }),
   }),
-  "DELETE /v1/agents/:agentId/avatar": ofAgent,
+  "DELETE /v1/agents/:agentId/avatar": idOf("agentId", (s) => s.newPictured()),
   "GET /v1/agents/:agentId/versions": ofAgent,
   "GET /v1/agents/:agentId/versions/:version": async (s) => ({ params: { agentId: await s.theAgent(), version: "1" } }),
   "GET /v1/agents/:agentId/mcp-attachments": async (s) => ({ params: { agentId: (await s.theAttached()).agentId } }),
   "PATCH /v1/agents/:agentId/mcp-attachments/:mcpConnectionId": async (s) => ({
     params: { ...(await s.theAttached()) },
-    body: { forwardUserId: true, forwardedMetadataKeys: ["plan"] },
+    body: { forwardUserId: true, forwardedMetadataKeys: [freshName("plan")] },
   }),
   "GET /v1/agents/:agentId/usage": async (s) => ({ params: { agentId: (await s.theSession()).agentId } }),
 };
@@ -122,7 +123,7 @@ const records: Record<string, Caller> = {
   "GET /v1/agents/:agentId/memories": async (s) => ({ params: { agentId: (await s.theMemory()).agentId } }),
   "GET /v1/agents/:agentId/memories/:memoryId": async (s) => ({ params: { ...(await s.theMemory()) } }),
   "PATCH /v1/agents/:agentId/memories/:memoryId": async (s) => ({
-    params: { ...(await s.theMemory()) },
+    params: { ...(await s.newMemory()) },
     body: { text: "likes coffee" },
   }),
   "DELETE /v1/agents/:agentId/memories/:memoryId": async (s) => ({ params: { ...(await s.newMemory()) } }),
@@ -286,10 +287,10 @@ const workspaces: Record<string, Caller> = {
     body: new Uint8Array([1, 2, 3]),
     headers: octets,
   }),
-  "DELETE /v1/workspaces/:workspaceId/files": async (s) => ({
-    params: { workspaceId: await s.theWorkspace() },
-    query: { path: "gone.txt" },
-  }),
+  "DELETE /v1/workspaces/:workspaceId/files": async (s) => {
+    const { workspaceId, path } = await s.newFile();
+    return { params: { workspaceId }, query: { path } };
+  },
 };
 
 /** How each operation of the table is called so that it succeeds. */

@@ -1,13 +1,15 @@
 import { createManagedAgent } from "../../src/agents/managed.ts";
 import { form as multipart, skillMd, zip } from "../harness/archives.ts";
-import { png, skillZip, theListed } from "./calls.ts";
+import { skillZip, theListed } from "./calls.ts";
 import { ask, type Cause, changed, missing } from "./causes.ts";
-import { freshName, type Scene } from "./scene.ts";
+import { freshName, png, type Scene } from "./scene.ts";
 
 const create = "POST /v1/agents";
 const update = "PUT /v1/agents/:agentId";
+const draft = "POST /v1/agents/:agentId/drafts";
 const avatar = "POST /v1/agents/:agentId/avatar";
 const both = [create, update];
+const each = [...both, draft];
 const closed = "http://127.0.0.1:9/v1";
 
 const theManaged = (s: Scene) => s.once("managed", () => createManagedAgent(s.sql, s.t.id));
@@ -15,21 +17,21 @@ const theManaged = (s: Scene) => s.once("managed", () => createManagedAgent(s.sq
 const takenName = async (s: Scene) => (await s.t.call("GET", `/v1/agents/${await s.theAgent()}`)).body.name;
 
 const saves: readonly Cause[] = [
-  changed(both, "400 model_not_found | 400 invalid_request", async (_, s) => ({
+  changed(each, "400 model_not_found | 400 invalid_request", async (_, s) => ({
     body: { providerId: await theListed(s), model: "openai/nope" },
   })),
-  changed(both, "400 agent_mcp_connection_not_found | 400 invalid_request", () => ({
+  changed(each, "400 agent_mcp_connection_not_found | 400 invalid_request", () => ({
     body: { mcpConnectionIds: [missing("mcp")] },
   })),
-  changed(both, "400 agent_mcp_connections_invalid | 400 invalid_request", async (_, s) => ({
+  changed(each, "400 agent_mcp_connections_invalid | 400 invalid_request", async (_, s) => ({
     body: { mcpConnectionIds: [await s.theMcp(), await s.theMcp()] },
   })),
-  changed(both, "400 mcp_connection_discovery_failed | -", async (_, s) => {
+  changed(each, "400 mcp_connection_discovery_failed | -", async (_, s) => {
     const mcpConnectionId = await s.theSignIn();
     const rule = { default: "full", overrides: [{ tool: "echo", mcpConnectionId, mode: "manual" }] };
     return { body: { mcpConnectionIds: [mcpConnectionId], approvalInChat: rule } };
   }),
-  changed(both, "404 provider_not_found | 400 invalid_request", () => ({
+  changed(each, "404 provider_not_found | 400 invalid_request", () => ({
     body: { providerId: missing("prv"), model: "simulated/model" },
   })),
   changed(both, "404 workspace_not_found | 400 invalid_request", (_, _s, form) => ({
@@ -47,6 +49,14 @@ const saves: readonly Cause[] = [
     body: { tools: ["file_operation_sandbox"], sandboxId: null },
   })),
   {
+    ops: [draft],
+    row: "- | 409 SANDBOX_REQUIRED",
+    async meet(s, form) {
+      const { body } = await ask(s, create, "a", {});
+      return ask(s, draft, form, { params: { agentId: body.id }, body: { tools: ["file_operation_sandbox"] } });
+    },
+  },
+  {
     ops: both,
     row: "- | 409 SANDBOX_IN_USE",
     async meet(s, form, op) {
@@ -55,7 +65,7 @@ const saves: readonly Cause[] = [
       return ask(s, op, form, { body: { sandboxId } });
     },
   },
-  changed(both, "503 model_validation_unavailable", async (_, s) => ({
+  changed(each, "503 model_validation_unavailable", async (_, s) => ({
     body: { providerId: await theDeaf(s), model: "openai/gpt-4o-mini" },
   })),
 ];
@@ -66,6 +76,7 @@ const theDeaf = (s: Scene) => s.once("deaf", () => s.newProvider({ providerType:
 const managed: Cause = {
   ops: [
     update,
+    draft,
     "DELETE /v1/agents/:agentId",
     "POST /v1/agents/:agentId/disable",
     "POST /v1/agents/:agentId/enable",

@@ -58,6 +58,7 @@ export const preparations: Readonly<Record<string, Prepare>> = {
   "/origins": (_, value) => ({
     body: { origins: (value as unknown[]).map((_, place) => `https://page-${place}.example.com`) },
   }),
+  "/questions/0": (_, question) => ({ body: { questions: [question] } }),
   "/origins/0": (_, value) => ({ body: { origins: [padded("https://page", value)] } }),
   "/expectedAttempt": async (s, expectedAttempt) => ({
     params: await newDelivery(s, { attempt: Math.max(0, Math.min(99, Number(expectedAttempt))) }),

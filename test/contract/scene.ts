@@ -1,6 +1,6 @@
 import type { AgentCreate, McpConnectionCreate, ProviderCreate, TaskCreate, TurnCreate } from "parley/client";
 import { newId } from "../../src/kernel/ids.ts";
-import { skillMd } from "../harness/archives.ts";
+import { form, skillMd } from "../harness/archives.ts";
 import { type ApiResponse, eventually, type TestTenant } from "../harness/harness.ts";
 import { makeProvider, userMessage } from "../harness/seed.ts";
 import type { World } from "./world.ts";
@@ -11,6 +11,9 @@ export function freshName(prefix = "n"): string {
   names += 1;
   return `${prefix}-${names}`;
 }
+
+/** The beginning of a picture, which is enough of one. */
+export const png = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 0]);
 
 interface SessionIds {
   readonly agentId: string;
@@ -70,6 +73,12 @@ export class Scene {
   newDisabledAgent = async (): Promise<string> => {
     const agentId = await this.newAgent();
     await this.parley.agents.disable(agentId);
+    return agentId;
+  };
+
+  newPictured = async (): Promise<string> => {
+    const agentId = await this.newAgent();
+    await this.t.call("POST", `/v1/agents/${agentId}/avatar`, { body: form({ file: png }) });
     return agentId;
   };
 
@@ -174,6 +183,12 @@ export class Scene {
 
   theWorkspace = () => this.once("workspace", () => this.newWorkspace());
   newWorkspace = async () => (await this.parley.workspaces.create()).id;
+  newFile = async () => {
+    const [workspaceId, path] = [await this.theWorkspace(), `${freshName()}.txt`];
+    const headers = { "content-type": "application/octet-stream" };
+    await this.t.call("PUT", `/v1/workspaces/${workspaceId}/files?path=${path}`, { body: "here", headers, form: "b" });
+    return { workspaceId, path };
+  };
   newSandbox = async () => `sb_${(await this.newWorkspace()).slice(3)}`;
   theSandbox = async () => `sb_${(await this.theWorkspace()).slice(3)}`;
 

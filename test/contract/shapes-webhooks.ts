@@ -18,6 +18,15 @@ const webhook = {
 
 /** What is shown of budgets. */
 export const budgetShapes: Readonly<Record<string, Fields>> = {
+  ModelPrices: { prices: "[#ModelPrice]" },
+  ModelPrice: {
+    "providerId?": "prv_",
+    model: "text",
+    inputUsd: "text",
+    outputUsd: "text",
+    "cachedInputUsd?": "text",
+    "cacheWriteUsd?": "text",
+  },
   Budget: {
     id: "bud_",
     name: "text",

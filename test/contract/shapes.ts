@@ -100,7 +100,7 @@ const messages = { data: "[#Message]", nextCursor: "text?", latestCursor: "text?
 const perForm: Readonly<Record<Form, Readonly<Record<string, Fields>>>> = {
   b: {
     Agent: { ...agentInBoth, ...agentInB, workspaceId: "ws_?" },
-    AgentVersion: { ...versionInBoth, ...agentInB },
+    AgentVersion: { ...versionInBoth, ...agentInB, "changeNote?": "text" },
     LatestSession: { ...summary, agentId: "ag_", model: "text?", thinkingLevel: "text?", status: "=active,disabled" },
   },
   a: {
@@ -131,6 +131,7 @@ const shapes: Readonly<Record<string, Fields>> = {
   FallbackModel: { providerId: "prv_", model: "text" },
   ClientTool: { name: "text", description: "text", inputSchema: "object" },
   Override: { tool: "text", mcpConnectionId: "mcp_?", mode: "=full,auto,manual,deny" },
+  SavedQuestions: { questions: "[text]" },
   McpAttachment: { mcpConnectionId: "mcp_", forwardUserId: "bool", forwardedMetadataKeys: "[text]", ...made },
   McpAttachmentList: { mcpAttachments: "[#McpAttachment]" },
   Usage: { buckets: "[#UsageBucket]", totals: "#UsageTotals" },
@@ -175,7 +176,9 @@ const shapes: Readonly<Record<string, Fields>> = {
     resourceId: "text?",
     requestId: "text?",
     changes: "[text]",
+    values: "[#ChangedValue]",
   },
+  ChangedValue: { field: "text", before: "text?", after: "text" },
   AuditEventPage: page("AuditEvent"),
   Actor: { type: "=api_key,member,dashboard_user,operator,chat_user,system", id: "text?" },
   Prompt: {
@@ -217,15 +220,6 @@ const shapes: Readonly<Record<string, Fields>> = {
     role: "=reader,approver,runner,editor,admin",
     agentIds: "[ag_]?",
     lastUsedAt: "time?",
-  },
-  ModelPrices: { prices: "[#ModelPrice]" },
-  ModelPrice: {
-    "providerId?": "prv_",
-    model: "text",
-    inputUsd: "text",
-    outputUsd: "text",
-    "cachedInputUsd?": "text",
-    "cacheWriteUsd?": "text",
   },
   ApiKeyMade: { apiKey: "#ApiKey", token: "text" },
   ClientTokenMade: { id: "ctk_", token: "text", can: "[=approvals,clientTools,forks]", expiresAt: "time" },

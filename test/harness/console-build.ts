@@ -1,6 +1,6 @@
-import { mkdir, readdir, rm, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdir, rm, stat } from "node:fs/promises";
 import { buildConsole } from "../../src/console-server/build.ts";
+import { digestSources, isBuiltFrom } from "../../src/console-server/sources.ts";
 import { eventually } from "./eventually.ts";
 import { inRepository } from "./repository.ts";
 
@@ -25,12 +25,7 @@ export async function ensureConsoleBuilt(): Promise<void> {
 }
 
 async function isFresh(): Promise<boolean> {
-  const page = await changedAt(join(built, "index.html"));
-  if (page === 0) return false;
-  const folder = inRepository("src/console");
-  const names = await readdir(folder, { recursive: true });
-  const changes = await Promise.all(names.map((name) => changedAt(join(folder, name))));
-  return Math.max(...changes) < page;
+  return isBuiltFrom(built, await digestSources());
 }
 
 async function takeLock(): Promise<boolean> {

@@ -7,8 +7,15 @@ export interface CountedPostgres extends AsyncDisposable {
   count(): number;
 }
 
-/** Starts a server that passes everything on to a Postgres and back, and counts on connections of this application, or on all. */
-export async function countRoundTrips(databaseUrl: string, applicationName = ""): Promise<CountedPostgres> {
+/**
+ * Starts a server that passes everything on to a Postgres and back, each reply `delayMs` later, and counts on connections
+ * of this application, or on all.
+ */
+export async function countRoundTrips(
+  databaseUrl: string,
+  applicationName = "",
+  delayMs = 0,
+): Promise<CountedPostgres> {
   const target = new URL(databaseUrl);
   const sockets = new Set<Socket>();
   let count = 0;
@@ -28,7 +35,8 @@ export async function countRoundTrips(databaseUrl: string, applicationName = "")
         isCounted ??= data.includes(applicationName);
         if (from === client && !isWaiting && isCounted) count += 1;
         isWaiting = from === client;
-        to.write(data);
+        if (from === upstream && delayMs > 0) setTimeout(() => to.write(data), delayMs);
+        else to.write(data);
       });
     }
   });

@@ -76,6 +76,45 @@ export const queueTablesStayBehindTheQueue: Law = {
   broken: [[file("src/chat/a.ts", "sql`select graphile_worker.add_job('a')`;")]],
 };
 
+/** Where the shapes are that the console's two sides have in common. */
+const shapes = "src/console-shapes/";
+
+/** What runs in the browser holds nothing of the service, whose code is neither small nor for everybody's eyes. */
+export const consoleImportsNoService: Law = {
+  title: "the console's pages import the client and the shapes only",
+  violations: (sources) =>
+    forbidden(
+      sources,
+      (from, target) =>
+        from.startsWith("src/console/") &&
+        !["src/console/", "src/client/", shapes].some((folder) => target.startsWith(folder)),
+    ),
+  broken: [[file("src/console/a.ts", 'import type { Page } from "../kernel/http/page.ts";')]],
+};
+
+/** A shape is what both sides agree on: with an import or a value in it, one side would have code of the other. */
+export const shapesAreTypes: Law = {
+  title: "src/console-shapes/ has types only, for the console's two sides",
+  violations: (sources) => [
+    ...forbidden(
+      sources,
+      (from, target) =>
+        (from.startsWith(shapes) && !target.startsWith(shapes)) ||
+        (target.startsWith(shapes) && !/^src\/console(-server|-shapes)?\//.test(from)),
+    ),
+    ...product(sources)
+      .filter(
+        ({ path, text }) => path.startsWith(shapes) && /^(?:export )?(?:const|let|function|class|enum)\b/m.test(text),
+      )
+      .map(({ path }) => `${path} has a value`),
+  ],
+  broken: [
+    [file(`${shapes}a.ts`, 'import type { Sql } from "../kernel/database/client.ts";')],
+    [file("src/agents/a.ts", 'import type { AgentMark } from "../console-shapes/marks.ts";')],
+    [file(`${shapes}a.ts`, "export const partsMax = 60;")],
+  ],
+};
+
 /** Each forbidden import of the product as `file → what it imports`. */
 function forbidden(sources: readonly Source[], isForbidden: (from: string, target: string) => boolean): string[] {
   return product(sources).flatMap((source) =>

@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { compileScripts } from "../../loadtest/k6-scripts.ts";
 import { findRedisServer } from "../harness/redis.ts";
 import { inRepository } from "../harness/repository.ts";
 
@@ -29,6 +30,8 @@ const settings = { API_KEY: "parley_x", AGENT_ID: "ag_x", STAND_URL: "http://127
 
 describe.skipIf(!k6Installed)("the k6 scripts", () => {
   test("all load, and bound their errors", async () => {
+    const compiled = await mkdtemp(join(tmpdir(), "parley-k6-"));
+    await compileScripts(compiled);
     const files = await readdir(join(folder, "k6"));
     const scripts: string[] = [];
     for (const file of files) {
@@ -38,11 +41,12 @@ describe.skipIf(!k6Installed)("the k6 scripts", () => {
     expect(scripts.length).toBeGreaterThanOrEqual(7);
     for (const file of scripts) {
       const set = Object.entries(settings).flatMap(([name, value]) => ["-e", `${name}=${value}`]);
-      const { code, printed } = await run("k6", ["inspect", ...set, join(folder, "k6", file)]);
+      const { code, printed } = await run("k6", ["inspect", ...set, join(compiled, file)]);
       expect([file, code, code === 0 ? "" : printed]).toEqual([file, 0, ""]);
       const { thresholds } = JSON.parse(printed.slice(printed.indexOf("{"))) as { thresholds: Record<string, unknown> };
       expect(Object.keys(thresholds).filter((name) => /failed|other_response/.test(name))).not.toEqual([]);
     }
+    await rm(compiled, { recursive: true });
   });
 
   test.skipIf(findRedisServer() === null)(

@@ -211,6 +211,13 @@ describe("the provider", () => {
     });
     const { h: without } = await useTenant({ env: { CONSOLE: "1" } });
     expect(await (await read(without.app, "")).json()).toEqual({ provider: null });
-    for (const path of ["/start", "/callback"]) expect([401, 404]).toContain((await read(without.app, path)).status);
+    for (const path of ["/start", "/callback?state=x"]) {
+      const response = await read(without.app, path);
+      expect(response.status).toBe(404);
+      expect((await response.json()).error).toMatchObject({
+        code: "not_found",
+        message: "No identity provider is set up for this installation.",
+      });
+    }
   });
 });

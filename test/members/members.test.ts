@@ -37,7 +37,7 @@ describe("a member", () => {
     const events = (await t.call("GET", `/v1/audit-events?resourceId=${ana.id}`)).body.data;
     expect(events.map(({ action, changes }: { action: string; changes: string[] }) => [action, changes])).toEqual([
       ["member.delete", []],
-      ["member.update", ["role"]],
+      ["member.update", ["role", "invitedUntil"]],
       ["member.create", ["email", "role"]],
     ]);
   });
@@ -55,7 +55,10 @@ describe("a member", () => {
       expect(days).toBeCloseTo(7, 3);
     }
     const events = (await t.call("GET", `/v1/audit-events?resourceId=${eva.id}&action=member.update`)).body.data;
-    expect(events.map(({ changes }: { changes: string[] }) => changes)).toEqual([["role"], []]);
+    expect(events.map(({ changes }: { changes: string[] }) => changes)).toEqual([
+      ["role", "invitedUntil"],
+      ["invitedUntil"],
+    ]);
     await h.sql`update members set signed_in_at = now(), invited_until = null where id = ${eva.id}`;
     const known = await t.call("PATCH", `/v1/members/${eva.id}`, { body: { role: "editor" } });
     expect(known.body.invitedUntil).toBeNull();

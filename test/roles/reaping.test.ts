@@ -1,8 +1,12 @@
-import { expect, test } from "bun:test";
+import { expect, setSystemTime, test } from "bun:test";
+import { openDatabase } from "../../src/kernel/database/client.ts";
 import { newId } from "../../src/kernel/ids.ts";
+import { workerFrozenMs } from "../../src/kernel/limits.ts";
 import { endReaperLease, takeReaperLease } from "../../src/kernel/queue/lease.ts";
+import { startReaping } from "../../workers/reaping.ts";
 import { eventually } from "../harness/eventually.ts";
 import { useService } from "../harness/fixture.ts";
+import { countRoundTrips } from "../harness/round-trips.ts";
 
 const h = await useService();
 const [a, b] = [newId("worker"), newId("worker")];
@@ -40,7 +44,7 @@ test("of many that ask at once one gets it", async () => {
 test("a worker that drains hands the recovery over", async () => {
   const first = await h.startWorkers();
   const leader = await eventually(async () => (await lease())?.workerId);
-  await h.startWorkers();
+  const second = await h.startWorkers();
   await eventually(async () => (await h.sql`select 1 from workers`).length === 2);
   expect((await lease())?.workerId).toBe(leader);
   await first.drain(0);
@@ -48,6 +52,31 @@ test("a worker that drains hands the recovery over", async () => {
     const now = (await lease())?.workerId;
     return now !== undefined && now !== leader;
   });
+  await second.drain(0);
+});
+
+test("a Postgres that replies late is no Postgres that was away", async () => {
+  await h.sql`
+    insert into workers (id, application_name, beat_at) values ('wk_gone', 'parley-wk_gone', now() - interval '1 minute')`;
+  await using slow = await countRoundTrips(h.databaseUrl, "", 400);
+  const sql = openDatabase({ url: slow.url, max: 2, applicationName: "parley-test" });
+  const stop = startReaping({ ...h.ctx, sql }, a, workerFrozenMs);
+  await eventually(async () => (await h.sql`select 1 from workers where id = 'wk_gone'`).length === 0, 60_000);
+  await stop();
+  await sql.end();
+}, 90_000);
+
+test("the worker that recovers for all writes down how the installation is, in each new minute", async () => {
+  const stop = startReaping(h.ctx, a, workerFrozenMs);
+  await eventually(async () => (await lease())?.workerId === a);
+  await h.sql`delete from gauges`;
+  setSystemTime(Date.now() + 60_000);
+  try {
+    await eventually(async () => (await h.sql`select 1 from gauges`).length === 1);
+  } finally {
+    setSystemTime();
+    await stop();
+  }
 });
 
 test("a worker finds its own jobs by index, however long the queue is", async () => {

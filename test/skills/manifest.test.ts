@@ -36,6 +36,31 @@ describe("frontmatter that YAML refuses is read by its lines", () => {
     expect(described(value)).toBe(value);
   });
 
+  test.each([
+    ["[a, b", "[", "]"],
+    ["{a: 1, b", "{", "}"],
+    ["[a, [b]", "[", "]"],
+    ['[a, "b]', "[", "]"],
+    ['"MIT', '"', '"'],
+  ])("refused, for it is no text: tags: %s", (value, sign, end) => {
+    expect(refusal(`name: tea\ndescription: Makes tea.\ntags: ${value}\nlicense: MIT`)).toContain(
+      `line 4, column 7: ${sign} is not closed; end the value with ${end}`,
+    );
+    expect(refusal(`name: tea\ndescription: Makes tea.\nmetadata: ${value}`)).toContain("line 4, column 11");
+  });
+
+  test.each(["[a, b] c", "[@x, b]", '"a" b', "a [b, c", "it's: so"])("still a text: tags: %s", (value) => {
+    expect(read(`name: tea\ndescription: Makes tea.\ntags: ${value}`).meta).toEqual({
+      name: "tea",
+      description: "Makes tea.",
+      tags: value,
+    });
+  });
+
+  test("a description may begin with a bracket that nothing closes", () => {
+    expect(described("[beta: for x")).toBe("[beta: for x");
+  });
+
   test("quotes around a text are no part of it, whatever stands between them", () => {
     expect(described('"Reads C:\\Users\\new"')).toBe("Reads C:\\Users\\new");
     expect(described('"He said "hi" there"')).toBe('He said "hi" there');
@@ -99,6 +124,10 @@ describe("refusals name line, column and cure", () => {
     ["name: tea\ndescription: y\nmetadata: [1]", "line 4, column 11: metadata must be a map"],
     ["name: tea\ndescription: y\nmetadata: { a: !own x }", "line 4, column 16: a tag is not one of YAML's"],
     ["- name: tea", "line 2, column 1: this is not valid YAML"],
+    ["name: [x\ndescription: y", "line 2, column 7: [ is not closed; end the value with ]"],
+    ["name: {x\ndescription: y", "line 2, column 7: { is not closed; end the value with }"],
+    ["", "line 2, column 1: the frontmatter is empty; write a line name: and a line description:"],
+    ["# name: tea", "line 2, column 1: the frontmatter is empty; write a line name: and a line description:"],
   ])("%j", (frontmatter, message) => {
     expect(refusal(frontmatter)).toContain(`SKILL.md is not valid: ${message}`);
   });

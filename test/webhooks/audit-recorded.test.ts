@@ -46,7 +46,22 @@ describe("audit.recorded", () => {
     expect(listed[1]).toMatchObject({ actorName: "test", resourceId: hook.id, changes: ["url", "events"] });
   });
 
-  test.each(forms)("is told of what operations in form %s do, and names no value", async (form) => {
+  test("ids of deliveries begin with the time of what they tell, so that they sort by age as all others", async () => {
+    const t = await h.tenant();
+    const hook = await h.hook(t, ["audit.recorded"]);
+    await prompt(t);
+    await prompt(t, "y");
+    await h.told(t, hook, 3);
+    const rows = await h.sql<{ id: string; occurredAt: Date }[]>`
+      select id, occurred_at from webhook_deliveries where webhook_id = ${hook.id}`;
+    expect(rows).toHaveLength(3);
+    for (const { id, occurredAt } of rows) {
+      expect(id).toMatch(/^whd_[0-9a-z]{24}$/);
+      expect(id.slice("whd_".length, -15)).toBe(occurredAt.getTime().toString(36).padStart(9, "0"));
+    }
+  });
+
+  test.each(forms)("is told of what operations in form %s do, and has nothing that was written", async (form) => {
     const t = await h.tenant();
     const hook = await h.hook(t, ["audit.recorded"]);
     const made = await t.call("POST", "/v1/prompts", { form, body: { name: "Hello", template: "a secret word" } });
