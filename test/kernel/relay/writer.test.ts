@@ -32,6 +32,18 @@ describe("RelayWriter", () => {
     expect((await read(relay, key).done).text).toBe(batchOf(key, 1, 52).sse);
   });
 
+  test("chunks that a model sent together share a batch", async () => {
+    const key = newKey();
+    const writer = new RelayWriter(relay, key);
+    for (let number = 1; number <= 20; number++) {
+      writer.write(chunkOf(number));
+      // Between two chunks stand some promises, and nothing that the process waits for.
+      for (let steps = 0; steps < 10; steps++) await Promise.resolve();
+    }
+    await writer.end([]);
+    expect(await batchesOf(key)).toEqual([20]);
+  });
+
   test("batches are cut at their bound in bytes, a larger chunk goes alone", async () => {
     const key = newKey();
     const writer = new RelayWriter(relay, key, { batchBytesMax: 1_000 });
