@@ -5,10 +5,10 @@
  * 1 when a bound was crossed. Needs a k6 on the path.
  *
  *     bun loadtest/run.ts [turns|reads|joins|hot|approvals|webhooks|soak] [--clients 1,50,200] [--duration 10s]
- *                         [--workers 1] [--modes direct,json,stream] [--rounds 3] [--cold] [--session new|tenth]
+ *                         [--workers 1] [--together] [--modes direct,json,stream] [--rounds 3] [--cold] [--session new|tenth]
  *                         [--set NAME=value]… [--results FOLDER]
  *
- * Of `turns` alone: `--rounds` runs the modes in turn, so often and once more to warm up, and prints medians and ratios
+ * With `--together` one process does all, as `npm start` does. Of `turns` alone: `--rounds` runs the modes in turn, so often and once more to warm up, and prints medians and ratios
  * to the bare endpoint. With `--cold` each round has an installation of its own and begins with it; the first
  * `--duration` is measured. With `--session tenth` each turn is the tenth of its session.
  */
@@ -49,6 +49,7 @@ const { values, positionals } = parseArgs({
     cold: { type: "boolean", default: false },
     session: { type: "string", default: "new" },
     workers: { type: "string", default: "1" },
+    together: { type: "boolean", default: false },
     set: { type: "string", multiple: true, default: [] },
     results: { type: "string", default: join(import.meta.dirname, "results") },
   },
@@ -113,7 +114,9 @@ async function open(): Promise<{ run(mode: string | null, clients: string): Prom
   const opened = new AsyncDisposableStack();
   const platforms = await startPlatforms();
   opened.defer(() => platforms.stop());
-  const stand = opened.use(await startStand({ workers: Number(values.workers), env: platforms.env }));
+  const stand = opened.use(
+    await startStand({ workers: Number(values.workers), together: values.together, env: platforms.env }),
+  );
   const sql = postgres(stand.databaseUrl, { max: 1, onnotice: () => {} });
   opened.defer(() => sql.end());
   const tenths = new Tenths(sql, stand);

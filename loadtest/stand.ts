@@ -56,7 +56,10 @@ export interface ServiceProcess extends StandProcess {
 
 /** What a stand is to be like. */
 export interface StandOptions {
+  /** How many processes beside the HTTP process run turns. */
   readonly workers: number;
+  /** One process does all, its own relay included, as `npm start` does: `workers` is not read. */
+  readonly together?: boolean;
   /** Connections that Postgres accepts, where not the usual number. */
   readonly connections?: number;
   /** Further settings of the service. */
@@ -101,9 +104,12 @@ export async function startStand(options: StandOptions): Promise<Stand> {
       (await run(name, ["src/main.ts", "serve"], env, /"url":"([^"]+)"/)).service;
     const addWorker = async (name = "work", settings: Readonly<Record<string, string>> = {}) =>
       (await run(name, ["src/main.ts", "work"], { ...env, ...settings }, /"working"/)).service;
-    const server = await addServer();
+    const startTogether = async () =>
+      (await run("start", ["src/main.ts", "start"], { ...env, REDIS_URL: "" }, /URL +(http:\S+)/)).service;
+    const server = await (options.together === true ? startTogether() : addServer());
     const { url } = server;
-    for (let n = 0; n < options.workers; n++) await addWorker();
+    const workers = options.together === true ? 0 : options.workers;
+    for (let n = 0; n < workers; n++) await addWorker();
     const addTenant = async () => {
       const tenant = await makeTenant(env);
       const call = caller(url, tenant.apiKey);

@@ -3,10 +3,11 @@
  * noisy machine. With one client the model itself is asked in turn too.
  *
  *     bun loadtest/turns.ts [--clients 1,50] [--seconds 5] [--rounds 3] [--workers 1] [--mode stream,json]
- *                           [--session new|tenth] [--cold]
+ *                           [--session new|tenth] [--cold] [--together]
  *
  * `--session tenth`: each turn is the tenth of its session; the bare endpoint and the model are sent the nine before.
  * `--cold`: a new installation for each round, measured from its first moment on.
+ * `--together`: one process does all, as \`npm start\` does.
  */
 import { parseArgs } from "node:util";
 import postgres from "postgres";
@@ -32,6 +33,7 @@ const { values } = parseArgs({
     seconds: { type: "string", default: "5" },
     rounds: { type: "string", default: "3" },
     workers: { type: "string", default: "1" },
+    together: { type: "boolean", default: false },
     mode: { type: "string", default: "stream,json" },
     chunks: { type: "string", default: "20" },
     session: { type: "string", default: "new" },
@@ -127,7 +129,7 @@ function print(clients: number, measured: Rounds): void {
 /** A new installation, with the sessions that it is asked for. */
 async function open(): Promise<{ stand: Stand; tenths: Tenths } & AsyncDisposable> {
   const opened = new AsyncDisposableStack();
-  const stand = opened.use(await startStand({ workers: Number(values.workers) }));
+  const stand = opened.use(await startStand({ workers: Number(values.workers), together: values.together }));
   const sql = postgres(stand.databaseUrl, { max: 1, onnotice: () => {} });
   opened.defer(() => sql.end());
   return { stand, tenths: new Tenths(sql, stand), [Symbol.asyncDispose]: () => opened.disposeAsync() };
