@@ -46,6 +46,7 @@ export function consoleRoutes(ctx: Ctx, respond: Respond) {
     .get("/console/api/stopped-users", view(views.stoppedUsers))
     .get("/console/api/first-steps", view(views.firstSteps))
     .get("/console/api/unanswered", view(views.unanswered))
+    .get("/console/api/message-turns", view(views.messageTurns))
     .get("/console/api/turn-words", view(views.turnWords))
     .get("/console/api/said-before", view(views.saidBefore))
     .get("/console/api/search", view(views.search))

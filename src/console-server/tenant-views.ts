@@ -16,6 +16,7 @@ import { readAuditNames } from "./audit-names.ts";
 import { readDecisions } from "./decisions.ts";
 import { readFirstSteps } from "./first-steps.ts";
 import { Kept } from "./kept.ts";
+import { listMessageTurns } from "./message-turns.ts";
 import { readOverview } from "./overview.ts";
 import { type OverviewRange, overviewRanges, spanBetween, spanOfRange } from "./overview-span.ts";
 import { readProviderMarks } from "./provider-marks.ts";
@@ -135,6 +136,12 @@ function listViews(ctx: Ctx) {
   };
 }
 
+/** A part of a transcript: what is shown of a session, from a message on. */
+const transcriptPart = Closed({
+  sessionId: Id("session"),
+  fromMessageId: Type.Optional(Characters({ min: 1, max: 256 })),
+});
+
 /** What was said, where the interface has it in another shape. */
 function wordViews(ctx: Ctx) {
   return {
@@ -142,10 +149,20 @@ function wordViews(ctx: Ctx) {
       id: "consoleViews.unanswered",
       role: "reader",
       summary: "Turns of a session that failed or were canceled, with their places in the transcript",
-      query: Closed({ sessionId: Id("session"), fromMessageId: Type.Optional(Characters({ min: 1, max: 256 })) }),
+      query: transcriptPart,
       success: 200,
       handle: async ({ sql, tenantId, principal: { agentIds }, query }) => ({
         data: await listUnanswered(sql, tenantId, { fromMessageId: undefined, ...query, agentIds }),
+      }),
+    }),
+    messageTurns: operation(ctx, {
+      id: "consoleViews.messageTurns",
+      role: "reader",
+      summary: "The turns of a session's messages, and when each was sent",
+      query: transcriptPart,
+      success: 200,
+      handle: async ({ sql, tenantId, principal: { agentIds }, query }) => ({
+        data: await listMessageTurns(sql, tenantId, { fromMessageId: undefined, ...query, agentIds }),
       }),
     }),
     turnWords: operation(ctx, {

@@ -10,6 +10,15 @@ export interface UnansweredTurn<Message> {
   readonly afterMessageId: string | null;
 }
 
+/** Which turn a message of a transcript is of: `GET /console/api/message-turns`. */
+export interface MessageTurn {
+  readonly messageId: string;
+  /** Null where the turn is gone. */
+  readonly turnId: string | null;
+  /** When a question was accepted, or an answer stored; RFC 3339. */
+  readonly at: string;
+}
+
 /** What a turn was asked and what it said, as its page shows it: `GET /console/api/turn-words`. */
 export interface TurnWords<Message> {
   readonly question: Message | null;

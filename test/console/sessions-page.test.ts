@@ -67,6 +67,8 @@ describe.skipIf(!hasBrowser)("the screens of sessions", () => {
     await person.page.locator("article.assistant").getByText("Done.").waitFor();
     await person.press("Unfold tools");
     await person.page.locator("article details[open]").getByText("Output").waitFor();
+    const moments = person.page.locator("article header a[href*='/turns/turn_']");
+    await eventually(async () => (await moments.count()) === 2);
     await person.page.getByRole("list", { name: /^Times of turn_/ }).waitFor();
     await person.sees(/tokens in/);
     await person.press("Delete");

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { Kept } from "../../src/console-server/kept.ts";
 import type { Overview } from "../../src/console-shapes/overview.ts";
+import type { MessageTurn } from "../../src/console-shapes/words.ts";
 import { type IdOf, newId } from "../../src/kernel/ids.ts";
 import { signInToConsole } from "../harness/console-page.ts";
 import { useAgent } from "../harness/fixture.ts";
@@ -237,6 +238,13 @@ describe("what was said", () => {
     const later = `/unanswered?sessionId=${idOf(path)}&fromMessageId=${messages[3]?.id}`;
     expect((await page.call("GET", later)).body.data.map(words)).toEqual(["Fourth?"]);
     const { data: turns } = await t.parley.turns.list({ sessionId: idOf(path) });
+    const ofMessages = (await page.call("GET", `/message-turns?sessionId=${idOf(path)}`)).body.data;
+    expect(ofMessages.map(({ messageId, turnId }: MessageTurn) => [messageId, turnId]).toReversed()).toEqual(
+      messages.map(({ id }, at) => [id, turns.toReversed()[at < 2 ? 0 : 2]?.id]),
+    );
+    expect(ofMessages.at(-1).at).toBe(turns.at(-1)?.acceptedAt);
+    const newer = (await page.call("GET", later.replace("unanswered", "message-turns"))).body.data;
+    expect(newer.map(({ messageId }: MessageTurn) => messageId)).toEqual([messages[3]?.id]);
     const asked = (await page.call("GET", `/questions?turnIds=${turns.map(({ id }) => id).join()},turn_x`)).body.data;
     expect(asked).toHaveLength(4);
     expect(asked.find(({ turnId }: { turnId: string }) => turnId === turns[0]?.id)?.text).toStartWith("Fourth?");
@@ -333,7 +341,12 @@ describe("what was said", () => {
     const nobody = await h.tenant();
     const theirs = await signInToConsole(h.app, { apiKey: nobody.token });
     const turnId = turns[0]?.id;
-    for (const view of [`/unanswered?sessionId=${idOf(path)}`, `/questions?turnIds=${turnId}`, "/search?words=Mine%3F"])
+    for (const view of [
+      `/unanswered?sessionId=${idOf(path)}`,
+      `/message-turns?sessionId=${idOf(path)}`,
+      `/questions?turnIds=${turnId}`,
+      "/search?words=Mine%3F",
+    ])
       expect((await theirs.call("GET", view)).body.data).toEqual([]);
     for (const view of ["/session-list", "/session-list?status=failed", `/search?words=${idOf(path)}`])
       expect((await theirs.call("GET", view)).body.data).toEqual([]);

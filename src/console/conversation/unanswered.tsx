@@ -1,10 +1,10 @@
 import type { UIMessage } from "parley/client";
 import { Link } from "wouter";
 import type { UnansweredTurn } from "../../console-shapes/words.ts";
-import { When } from "../parts/when.tsx";
 import { FailureBoxOf } from "./failure-box.tsx";
 import { MessageView } from "./message-view.tsx";
 import { RunAgain } from "./run-again.tsx";
+import { TurnMoment } from "./turn-moment.tsx";
 
 interface UnansweredProps {
   readonly turn: UnansweredTurn<UIMessage>;
@@ -16,11 +16,7 @@ interface UnansweredProps {
 /** What was asked without an answer, and why there is none. */
 export function Unanswered({ turn, isAskedShown = false, onRunAgain }: UnansweredProps) {
   const { turnId, message, status } = turn;
-  const when = (
-    <Link href={`/turns/${turnId}`} className="faint">
-      <When at={turn.acceptedAt} />
-    </Link>
-  );
+  const when = <TurnMoment turnId={turnId} at={turn.acceptedAt} />;
   return (
     <div className="unanswered">
       {message !== null && !isAskedShown && <MessageView message={message} actions={when} />}

@@ -5,8 +5,9 @@ import { parley } from "../api/client.ts";
 import { queryClient } from "../api/queries.ts";
 import { MessageView } from "../conversation/message-view.tsx";
 import { isCall } from "../conversation/parts-of.ts";
+import { useMessageTurns, useUnanswered } from "../conversation/transcript-turns.ts";
+import { TurnMoment } from "../conversation/turn-moment.tsx";
 import { Unanswered } from "../conversation/unanswered.tsx";
-import { useUnanswered } from "../conversation/use-unanswered.ts";
 import { Button } from "../parts/button.tsx";
 import { Empty, LoadFailure, Loading } from "../parts/states.tsx";
 
@@ -42,11 +43,13 @@ export function Transcript({ agentId, sessionId, updatedAt, activeTurnId, words 
     if (!isPending) void refetch();
   }, [updatedAt, refetch]);
   const messages = query.data?.pages.toReversed().flatMap(({ data }) => data) ?? [];
-  const { turns: unanswered } = useUnanswered({
+  const part = {
     sessionId,
     fromMessageId: query.hasNextPage ? messages[0]?.id : undefined,
     state: `${updatedAt} ${activeTurnId}`,
-  });
+  };
+  const { turns: unanswered } = useUnanswered(part);
+  const turnsOf = useMessageTurns(part);
   if (query.data === undefined)
     return query.error === null ? <Loading /> : <LoadFailure error={query.error} retry={() => void refetch()} />;
   const after = (id: string | null) =>
@@ -54,6 +57,17 @@ export function Transcript({ agentId, sessionId, updatedAt, activeTurnId, words 
       .filter(({ afterMessageId }) => afterMessageId === id)
       .map((turn) => <Unanswered key={turn.turnId} turn={turn} onRunAgain={() => readAnew(sessionId)} />);
   const found = messages.find((message) => says(message, words));
+  const shown = (message: (typeof messages)[number]) => {
+    const turn = turnsOf.get(message.id);
+    const moment = turn && <TurnMoment turnId={turn.turnId} at={turn.at} />;
+    const view = <MessageView message={message} unfolded={unfolded} actions={moment} />;
+    if (message !== found) return view;
+    return (
+      <div className="found-message" ref={showOnce}>
+        {view}
+      </div>
+    );
+  };
   if (messages.length === 0 && unanswered.length === 0) return <Empty>Nothing was said yet.</Empty>;
   return (
     <div className="transcript">
@@ -72,13 +86,7 @@ export function Transcript({ agentId, sessionId, updatedAt, activeTurnId, words 
       {after(null)}
       {messages.map((message) => (
         <Fragment key={`${message.id} ${message.pending}`}>
-          {message === found ? (
-            <div className="found-message" ref={showOnce}>
-              <MessageView message={message} unfolded={unfolded} />
-            </div>
-          ) : (
-            <MessageView message={message} unfolded={unfolded} />
-          )}
+          {shown(message)}
           {after(message.id)}
         </Fragment>
       ))}
@@ -88,7 +96,7 @@ export function Transcript({ agentId, sessionId, updatedAt, activeTurnId, words 
 
 /** Reads a session anew, with all that its page shows of it. */
 function readAnew(sessionId: string): void {
-  for (const name of ["session", "messages", "session-turns", "unanswered"])
+  for (const name of ["session", "messages", "session-turns", "unanswered", "message-turns"])
     void queryClient.invalidateQueries({ queryKey: [name, sessionId] });
 }
 
