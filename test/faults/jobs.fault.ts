@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { discardJob } from "../../src/installation/discard-job.ts";
-import { isPayload, jobNames } from "../../src/kernel/queue/catalogue.ts";
+import { isPayload, type JobName, type JobPayloads, jobNames } from "../../src/kernel/queue/catalogue.ts";
 import { countJobs, listDead } from "../../src/kernel/queue/stored-jobs.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type Client, type Installation, sharedRedisUrl, startInstallation } from "../harness/processes.ts";
 import type { WorkProcess } from "../harness/service-process.ts";
+
+/** The fields of all kinds of job. */
+type PayloadField = { [N in JobName]: keyof JobPayloads[N] }[JobName];
 
 /** What nobody who knows the jobs would write: each is wrong for every kind of job that needs fields. */
 const wrong = [
@@ -90,7 +93,10 @@ describe.skipIf(sharedRedisUrl === null)("jobs that somebody put into the queue 
         serverTaskId: "task-1",
         attempt: "1",
         until: new Date(Date.now() + 3_600_000).toISOString(),
-      };
+        stopId: `turn_${id}`,
+        budgetId: `bud_${id}`,
+        auditEventId: `aud_${id}`,
+      } satisfies Record<PayloadField, string>;
       const odd = Object.fromEntries(Object.keys(named).map((name) => [name, "' or true --\u0001"]));
       for (const name of jobNames) for (const payload of [named, odd]) await add(name, payload, 1);
       await eventually(
