@@ -228,6 +228,7 @@ describe.skipIf(!hasBrowser)("the screens of usage and audit", () => {
     for (const caption of ["Cost by day", "Tokens in by day", "Tokens out by day", "Turns by day", "Tokens by agent"])
       await figures.locator("figcaption", { hasText: caption }).waitFor();
     for (const figure of await figures.all()) expect(await figure.locator("table").count()).toBe(1);
+    expect(await figures.getByText("Day, by UTC", { exact: true }).count()).toBe(4);
     await person.page.getByRole("table", { name: "Usage by agent" }).getByText(hostile).waitFor();
     expect(await person.wrongs()).toEqual([]);
     expect(await person.wrongsOnPhone()).toEqual([]);

@@ -18,9 +18,6 @@ const periods = [
   ["90", "Last 90 days"],
 ] as const;
 
-/** A day of UTC, as a reader elsewhere would otherwise see it a day off. */
-const dayOf = (at: string) => new Date(at).toLocaleDateString(undefined, { timeZone: "UTC", dateStyle: "medium" });
-
 /** How the usage of end users reached the provider: by status, and by day. */
 export function BillingSummary() {
   const merchant = useMerchant();
@@ -69,7 +66,7 @@ function Summary({
 }) {
   const sum = (name: "acceptedEvents" | "acceptedTokens" | "pendingEvents") =>
     countText(series.reduce((all, day) => all + day[name], 0));
-  const shared = { at: series.map(({ day }) => `${day}T00:00:00Z`), formatAt: dayOf, kind: "bars" as const };
+  const shared = { at: series.map(({ day }) => day), byDay: true, kind: "bars" as const };
   return (
     <>
       <ul className="tiles" aria-label="Usage events by status">

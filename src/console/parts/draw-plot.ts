@@ -1,15 +1,18 @@
 import uPlot from "uplot";
 
-/** Lines or bars, and whether the axis counts in whole numbers. */
+const daySeconds = 86_400;
+
+/** Lines or bars, whether the axis counts in whole numbers, and whether that of time has days of UTC. */
 interface PlotKind {
   readonly kind: "lines" | "bars";
   readonly isWhole: boolean;
+  readonly byDay: boolean;
 }
 
 /** Draws into an element, in the colors of the page's tokens. */
 export function drawPlot(
   element: HTMLElement,
-  { kind, isWhole }: PlotKind,
+  { kind, isWhole, byDay }: PlotKind,
   height: number,
   series: readonly (readonly [name: string, color: string])[],
   data: uPlot.AlignedData,
@@ -27,6 +30,7 @@ export function drawPlot(
     width: Math.max(element.clientWidth, 120),
     height,
     legend: { show: false },
+    ...(byDay && { tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC") }),
     cursor: { y: false, drag: { x: false, y: false } },
     padding: [8, 26, 0, 0],
     scales: {
@@ -38,7 +42,7 @@ export function drawPlot(
         ...axis,
         size: 24,
         space: 70,
-        values: (_, marks, __, ___, stepSeconds) => marks.map((mark) => momentText(mark, stepSeconds)),
+        values: (_, marks, __, ___, stepSeconds) => marks.map((mark) => momentText(mark, stepSeconds, byDay)),
       },
       {
         ...axis,
@@ -79,11 +83,13 @@ const alone: uPlot.Series.Points.Filter = (plot, series) => {
 /** Steps of an axis that counts: there is no half of a turn. */
 const wholeSteps = Array.from({ length: 10 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat();
 
-/** A mark of the axis of time: days where it counts in days, else the time of day. */
-function momentText(seconds: number, stepSeconds: number): string {
+/** A mark of the axis of time: days where it counts in days, else the time of day, which days of UTC do not have. */
+function momentText(seconds: number, stepSeconds: number, byDay: boolean): string {
   const date = new Date(seconds * 1000);
-  if (stepSeconds >= 86_400) return date.toLocaleDateString(undefined, { month: "short", day: "numeric" });
-  return date.toLocaleTimeString(undefined, { timeStyle: "short" });
+  const isDay = byDay ? seconds % daySeconds === 0 : stepSeconds >= daySeconds;
+  if (isDay)
+    return date.toLocaleDateString(undefined, { month: "short", day: "numeric", ...(byDay && { timeZone: "UTC" }) });
+  return byDay ? "" : date.toLocaleTimeString(undefined, { timeStyle: "short" });
 }
 
 /** A token's color as a canvas takes it: the token itself names one for each scheme. */

@@ -1,6 +1,7 @@
 import { type ReactNode, useEffect, useRef } from "react";
 import type uPlot from "uplot";
 import { exactText } from "./moment.ts";
+import { dayText } from "./periods.ts";
 
 /** One line, or row of bars, of a plot; null where there is no value. */
 export interface PlotSeries {
@@ -12,15 +13,17 @@ export interface PlotSeries {
 
 interface PlotProps {
   readonly caption: string;
-  /** The moments of the values, RFC 3339. */
+  /** The moments of the values, RFC 3339; with `byDay` days of UTC, YYYY-MM-DD. */
   readonly at: readonly string[];
+  /** Whether the axis has days of UTC: by the reader's own zone a day's bar would stand between two days. */
+  readonly byDay?: boolean;
   readonly series: readonly PlotSeries[];
   readonly kind?: "lines" | "bars";
   /** Whether the axis counts in whole numbers; where this is left out that of bars does. */
   readonly isWhole?: boolean;
   /** How a value is written; whole numbers by default. */
   format?(value: number): string;
-  /** How a moment is written in the table; date and time by default. */
+  /** How a moment is written in the table; the day, or date and time by default. */
   formatAt?(at: string): string;
   /** A number that sums it up, beside the caption. */
   readonly figure?: ReactNode;
@@ -33,7 +36,8 @@ const plain = (value: number) => value.toLocaleString();
 
 /** A plot over time: a figure with its caption, the names of its lines, and the same as a table. */
 export function Plot(props: PlotProps) {
-  const { caption, at, series, format = plain, formatAt = exactText, figure, empty = false } = props;
+  const { caption, at, byDay = false, series, format = plain, figure, empty = false } = props;
+  const { formatAt = byDay ? dayText : exactText } = props;
   return (
     <figure className="plot">
       <figcaption>
@@ -58,7 +62,7 @@ export function Plot(props: PlotProps) {
           <table className="values">
             <thead>
               <tr>
-                <th scope="col">Time</th>
+                <th scope="col">{byDay ? "Day, by UTC" : "Time"}</th>
                 {series.map(({ name }) => (
                   <th key={name} scope="col" className="numeric">
                     {name}
@@ -88,6 +92,7 @@ export function Plot(props: PlotProps) {
 /** The drawing, which is loaded when the first plot is shown, and follows the room and the colors there are. */
 function Canvas({
   at,
+  byDay = false,
   series,
   kind = "lines",
   isWhole = kind === "bars",
@@ -103,7 +108,7 @@ function Canvas({
   ];
   const latest = useRef({ data, format });
   latest.current = { data, format };
-  const shape = JSON.stringify([{ kind, isWhole }, heightPx, series.map(({ name, color }) => [name, color])]);
+  const shape = JSON.stringify([{ kind, isWhole, byDay }, heightPx, series.map(({ name, color }) => [name, color])]);
   useEffect(() => {
     const element = place.current;
     if (element === null) return;

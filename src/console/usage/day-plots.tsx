@@ -10,9 +10,6 @@ interface DayPlotsProps {
   readonly about: { readonly from: string; readonly to: string; readonly agentId?: string; readonly userId?: string };
 }
 
-/** A day of UTC, as a reader elsewhere would otherwise see it a day off. */
-const dayOf = (at: string) => new Date(at).toLocaleDateString(undefined, { timeZone: "UTC", dateStyle: "medium" });
-
 /** Tokens and turns of each day. */
 export function DayPlots({ about }: DayPlotsProps) {
   const usage = useQuery({
@@ -31,7 +28,7 @@ export function DayPlots({ about }: DayPlotsProps) {
           const { costUsd } = bucketOf(day) ?? { costUsd: totals.costUsd === null ? null : "0" };
           return costUsd === null ? null : Number(costUsd);
         });
-        const shared = { at: days.map((day) => `${day}T00:00:00Z`), formatAt: dayOf, kind: "bars" as const };
+        const shared = { at: days, byDay: true, kind: "bars" as const };
         return (
           <div className="plots">
             <Plot
