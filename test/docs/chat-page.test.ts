@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { listen } from "../../src/kernel/runtime.ts";
 import { useTenant } from "../harness/fixture.ts";
+import { freePort } from "../harness/free-port.ts";
 import { eventually } from "../harness/harness.ts";
 import { heldMark, holdModel } from "../harness/held-model.ts";
 import { startProcess } from "../harness/process.ts";
@@ -47,9 +48,7 @@ async function start(): Promise<{ browser: Browser; origin: string }> {
     {},
   );
   expect(await built.ended()).toBe(0);
-  const free = listen({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
-  const { port } = free;
-  await free.stop(true);
+  const port = await freePort();
   const env = { PARLEY_URL: `http://127.0.0.1:${service.port}`, PARLEY_API_KEY: t.token, AGENT_ID: agentId };
   const server = startProcess(process.execPath, ["docs/chat-page/server.ts"], { ...env, CHAT_PORT: String(port) });
   closing.push(() => server.kill());

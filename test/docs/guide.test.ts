@@ -4,8 +4,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eventually } from "../harness/eventually.ts";
+import { freePort } from "../harness/free-port.ts";
 import { type Child, startProcess, startRole } from "../harness/process.ts";
-import { freePort } from "../harness/redis.ts";
 import { inRepository } from "../harness/repository.ts";
 import { openTerminal } from "../harness/terminal.ts";
 

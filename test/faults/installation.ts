@@ -1,7 +1,8 @@
 import { eventually } from "../harness/eventually.ts";
+import { freePort } from "../harness/free-port.ts";
 import { startPostgres, type TestPostgres } from "../harness/postgres.ts";
 import { type Installation, startInstallation } from "../harness/processes.ts";
-import { freePort, type RedisServer, startRedis } from "../harness/redis.ts";
+import { type RedisServer, startRedis } from "../harness/redis.ts";
 import type { ServiceProcess } from "../harness/service-process.ts";
 import { type Link, openLink } from "./link.ts";
 

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eventually } from "./eventually.ts";
-import { freePort } from "./redis.ts";
+import { freePort } from "./free-port.ts";
 
 /** A real HAProxy before HTTP processes, which asks each of them at `/readyz`. */
 export interface Balancer extends AsyncDisposable {

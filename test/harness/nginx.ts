@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eventually } from "./eventually.ts";
-import { freePort } from "./redis.ts";
+import { freePort } from "./free-port.ts";
 import { inRepository } from "./repository.ts";
 
 /** A real nginx with the file of the docs. */

@@ -4,8 +4,8 @@ import { createConnection } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Certificate } from "./certificate.ts";
+import { freePort } from "./free-port.ts";
 import { eventually } from "./harness.ts";
-import { freePort } from "./redis.ts";
 
 export type PoolMode = "session" | "transaction" | "statement";
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import postgres from "postgres";
 import { makeCertificate } from "./certificate.ts";
 import { eventually } from "./eventually.ts";
-import { freePort } from "./redis.ts";
+import { freePort } from "./free-port.ts";
 
 const programs = "/usr/lib/postgresql/15/bin";
 /** Whether this machine has the programs of a Postgres that replicates; the embedded one has no `pg_basebackup`. */

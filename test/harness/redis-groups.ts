@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { eventually } from "./eventually.ts";
-import { freePort, type RedisServer, reachedAt, startRedis } from "./redis.ts";
+import { freePort } from "./free-port.ts";
+import { type RedisServer, reachedAt, startRedis } from "./redis.ts";
 
 /** Several Redis that belong together. */
 export interface RedisGroup {

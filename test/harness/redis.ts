@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { accessSync, constants } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { Redis } from "ioredis";
+import { freePort } from "./free-port.ts";
 
 /** A real Redis of a test's own. */
 export interface RedisServer {
@@ -83,16 +83,4 @@ async function responses(port: number): Promise<void> {
     clearTimeout(limit);
     client.disconnect();
   }
-}
-
-/** A TCP port that is free at this moment. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
-    });
-  });
 }

@@ -3,8 +3,8 @@ import { generateKeyPairSync, randomUUID } from "node:crypto";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { freePort } from "../harness/free-port.ts";
 import { eventually } from "../harness/harness.ts";
-import { freePort } from "../harness/redis.ts";
 
 const portalFolder = "/usr/share/lemonldap-ng/portal";
 const modules = ["Lemonldap::NG::Portal::Issuer::OpenIDConnect", "Lemonldap::NG::Portal::Captcha::SecurityImage"];

@@ -5,6 +5,7 @@ import { listen } from "../../src/kernel/runtime.ts";
 import { createLogger } from "../../src/kernel/telemetry/log.ts";
 import { takePort } from "../../src/roles/http.ts";
 import { eventually } from "../harness/eventually.ts";
+import { freePort } from "../harness/free-port.ts";
 import { startInstallation } from "../harness/processes.ts";
 import { chosenRuntime } from "../harness/runtimes.ts";
 
@@ -181,13 +182,6 @@ describe("an HTTP process", () => {
     expect(http.noise).toEqual([]);
   }, 120_000);
 });
-
-/** A port that nothing listens on at this moment. */
-async function freePort(): Promise<number> {
-  const taken = listen({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
-  await taken.stop(true);
-  return taken.port;
-}
 
 test("a port that the system chose is held from the start", async () => {
   const listener = await takePort({ host: "127.0.0.1", port: 0, publicUrl: null }, createLogger("silent"));

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { Redis } from "ioredis";
 import postgres from "postgres";
 import { openLink } from "../faults/link.ts";
+import { freePort } from "../harness/free-port.ts";
 import { eventually } from "../harness/harness.ts";
 import { heldMark, holdModel, openEndedMark } from "../harness/held-model.ts";
 import {
@@ -13,7 +14,7 @@ import {
   type Turn,
   textOf,
 } from "../harness/processes.ts";
-import { freePort, type RedisServer, startRedis } from "../harness/redis.ts";
+import { type RedisServer, startRedis } from "../harness/redis.ts";
 import { StreamReader } from "../harness/stream-reader.ts";
 import { expectFree, expectWhole, hasShown, isClaimed } from "../harness/turn-checks.ts";
 import { within } from "../harness/within.ts";

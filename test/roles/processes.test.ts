@@ -7,10 +7,10 @@ import postgres from "postgres";
 import { migrate } from "../../src/kernel/database/migrate.ts";
 import { createLogger } from "../../src/kernel/telemetry/log.ts";
 import { type SimulatedModel, startSimulatedModel } from "../../src/simulated-model/server.ts";
+import { freePort } from "../harness/free-port.ts";
 import { cloneDatabase, dropDatabase, emptyDatabase, eventually } from "../harness/harness.ts";
 import { pgbouncerInstalled, startPgbouncer } from "../harness/pgbouncer.ts";
 import { type Child, startRole } from "../harness/process.ts";
-import { freePort } from "../harness/redis.ts";
 import { userMessage } from "../harness/seed.ts";
 
 const redisUrl = process.env.PARLEY_TEST_REDIS_URL ?? "";

@@ -4,10 +4,10 @@ import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { freePort } from "../harness/free-port.ts";
 import { cloneDatabase, dropDatabase, eventually } from "../harness/harness.ts";
 import { type Child, startProcess, startRole } from "../harness/process.ts";
 import { sampleOf } from "../harness/prometheus.ts";
-import { freePort } from "../harness/redis.ts";
 import { denoCommand } from "../harness/runtimes.ts";
 
 let home: string;

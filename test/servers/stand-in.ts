@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { freePort } from "../harness/free-port.ts";
 
 /** A request as the stand-in saw it. */
 export interface StandInRequest {
@@ -50,8 +50,9 @@ export class StandInServer {
   /** Listens, at the port it had before if it was stopped. */
   async start(): Promise<void> {
     const server = createServer((message, response) => void this.#serve(message, response));
-    await new Promise<void>((resolve) => server.listen(this.#port, "127.0.0.1", resolve));
-    this.#port = (server.address() as AddressInfo).port;
+    // One of the system's could be another server's by the time this one is started again.
+    this.#port ||= await freePort();
+    await new Promise<void>((resolve, reject) => server.once("error", reject).listen(this.#port, "127.0.0.1", resolve));
     this.#server = server;
   }
 
