@@ -13,7 +13,7 @@ describe.skipIf(!hasBrowser)("the screens of agents", () => {
     await person.page.getByRole("table", { name: "Agents" }).getByRole("link", { name: hostile }).click();
     await person.heading(hostile).waitFor();
     await person.hasAddress(`/agents/${evil}`);
-    expect(await person.page.getByLabel("Instructions").inputValue()).toBe(hostile);
+    await eventually(async () => (await person.page.getByLabel("Instructions").inputValue()) === hostile);
     expect(await person.wrongs()).toEqual([]);
     expect(await person.wrongsOnPhone()).toEqual([]);
     await person.page.goBack();

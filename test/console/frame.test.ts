@@ -42,20 +42,23 @@ describe.skipIf(!hasBrowser)("the console's pages for everybody", () => {
     await person.page.getByRole("button", { name: /menu/ }).click();
     await link.click();
     await person.heading("Sessions").waitFor();
-    expect(await link.isVisible()).toBe(false);
+    const isClosed = () => person.page.locator("#navigation").waitFor({ state: "hidden" });
+    await isClosed();
     const menu = person.page.getByRole("button", { name: /menu/ });
     await menu.click();
+    await link.waitFor();
     expect(await person.wrongs()).toEqual([]);
     await person.page.keyboard.press("Escape");
-    expect(await link.isVisible()).toBe(false);
-    expect(await menu.evaluate((button) => button === document.activeElement)).toBe(true);
+    await isClosed();
+    await eventually(() => menu.evaluate((button) => button === document.activeElement));
     await menu.click();
     await link.focus();
     await person.page.keyboard.press("Escape");
-    expect(await link.isVisible()).toBe(false);
+    await isClosed();
     await menu.click();
+    await link.waitFor();
     await person.page.mouse.click(350, 500);
-    expect(await link.isVisible()).toBe(false);
+    await isClosed();
   });
 
   test("the playground takes the focus however it is opened, and leaves it at Escape", async () => {
@@ -137,7 +140,7 @@ describe.skipIf(!hasBrowser)("the console's pages for everybody", () => {
       const figure = person.page.getByRole("figure").filter({ hasText: `Table of ${caption.toLowerCase()}` });
       await figure.locator("canvas").waitFor();
       await figure.getByText(`Table of ${caption.toLowerCase()}`).click();
-      expect(await figure.getByRole("row").count()).toBe(61);
+      await eventually(async () => (await figure.getByRole("row").count()) === 61);
     }
     const turns = person.page.getByRole("figure").filter({ hasText: "Table of turns" });
     await t.call("POST", `/v1/agents/${agentId}/sessions`, {

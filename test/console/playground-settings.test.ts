@@ -25,9 +25,9 @@ describe.skipIf(!hasBrowser)("the playground's workbench", () => {
     await visit.sees("Changed, not saved");
     await visit.press("Regenerate");
     await visit.sees("This conversation runs on draft 1.");
+    await eventually(() => player.sessionId !== before && player.sessionId !== "");
     await player.answers("one");
     await player.settled();
-    expect(player.sessionId).not.toBe(before);
     const session = await t.parley.sessions.get(tried, player.sessionId);
     const draft = await t.parley.agents.getVersion(tried, String(session.agentVersion));
     expect([draft.instructions, draft.version > 1_000_000_000]).toEqual(["Be brief.", true]);
@@ -36,7 +36,7 @@ describe.skipIf(!hasBrowser)("the playground's workbench", () => {
     await page.reload();
     await player.answers("one");
     await visit.sees("This conversation runs on draft 1.");
-    expect(await page.getByLabel("Instructions").inputValue()).toBe("Be brief.");
+    await eventually(async () => (await page.getByLabel("Instructions").inputValue()) === "Be brief.");
     expect(await visit.wrongsOnPhone()).toEqual([]);
     await page.getByLabel("Why (optional)").fill("Shorter");
     await visit.press("Save as next version");
@@ -51,7 +51,7 @@ describe.skipIf(!hasBrowser)("the playground's workbench", () => {
     await player.send("hello");
     const model = player.page.getByRole("combobox", { name: "Model" });
     await eventually(async () => (await model.getAttribute("aria-invalid")) === "true");
-    expect(await player.page.getByLabel("Message").inputValue()).toBe("hello");
+    await eventually(async () => (await player.page.getByLabel("Message").inputValue()) === "hello");
     await player.visit.press("Discard changes");
     await player.visit.press("Send");
     await player.settled();
@@ -74,7 +74,7 @@ describe.skipIf(!hasBrowser)("the playground's workbench", () => {
     for (const reload of [false, true]) {
       if (reload) await page.reload();
       await eventually(async () => (await page.getByLabel("As user").inputValue()) === "okafor");
-      expect(await page.getByLabel("As user").getAttribute("readonly")).not.toBeNull();
+      await eventually(async () => (await page.getByLabel("As user").getAttribute("readonly")) !== null);
     }
     await visit.press("New conversation");
     await eventually(async () => (await page.getByLabel("As user").getAttribute("readonly")) === null);

@@ -18,6 +18,13 @@ await t.parley.agents.update(agentId, { instructions: "Be brief." });
 
 const open = (of: string = agentId) => Player.open(bench, of);
 
+/** The approvals of the conversation, decided ones too, once there are so many: the page is told of a call while the turn's pause is being written. */
+const waiting = (player: Player, count: number) =>
+  eventually(async () => {
+    const { approvals } = await t.parley.toolApprovals.list(agentId, player.sessionId);
+    return approvals.length === count ? approvals : null;
+  });
+
 describe.skipIf(!hasBrowser)("the playground", () => {
   test("streams, stops, keeps what was said, and goes on", async () => {
     const player = await open();
@@ -28,7 +35,7 @@ describe.skipIf(!hasBrowser)("the playground", () => {
     await player.send("and then?");
     await eventually(async () => (await player.roles()).length === 4);
     await player.settled();
-    expect(await player.articles()).toBe(4);
+    await player.shows(4);
     expect(await player.visit.wrongs()).toEqual([]);
   });
 
@@ -44,7 +51,7 @@ describe.skipIf(!hasBrowser)("the playground", () => {
     const page = await context.newPage();
     await page.goto(address);
     await page.locator("article.assistant").getByText("one two").waitFor();
-    expect(await page.getByRole("log").locator("article").count()).toBe(2);
+    await eventually(async () => (await page.getByRole("log").locator("article").count()) === 2);
     await page.getByRole("navigation").getByRole("link", { name: "Overview" }).click();
     await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
     await page.getByRole("navigation").getByRole("link", { name: "Playground" }).click();
@@ -82,11 +89,10 @@ describe.skipIf(!hasBrowser)("the playground", () => {
         .locator("article, .failure-box")
         .evaluateAll((all) => all.map(({ className }) => className));
     const places = ["message user", "failure-box", "message user", "message assistant"];
-    expect(await shown()).toEqual(places);
+    await eventually(async () => Bun.deepEquals(await shown(), places));
     await player.page.reload();
     await player.answers("fine");
-    await eventually(async () => (await shown()).length === places.length);
-    expect(await shown()).toEqual(places);
+    await eventually(async () => Bun.deepEquals(await shown(), places));
     expect(await player.visit.wrongs()).toEqual([]);
     expect(await player.visit.wrongsOnPhone()).toEqual([]);
     const before = h.model.requests().length;
@@ -125,7 +131,7 @@ describe.skipIf(!hasBrowser)("the playground", () => {
       await player.visit.press(button);
       await player.answers(answer);
       await player.settled();
-      expect(await player.articles()).toBe(2);
+      await player.shows(2);
       const stored = JSON.stringify(await messagesOf(t, agentId, player.sessionId));
       expect(stored.includes("no tea")).toBe(button === "Deny");
       expect(await player.visit.wrongs()).toEqual([]);
@@ -140,7 +146,7 @@ describe.skipIf(!hasBrowser)("the playground", () => {
     await eventually(() => player.visit.button("Send").isDisabled());
     await player.visit.press("Stop");
     await player.settled();
-    expect(await player.visit.button("Approve").count()).toBe(0);
+    await player.visit.button("Approve").waitFor({ state: "detached" });
     await player.visit.press("Send");
     await eventually(async () => (await player.roles()).length === 4);
   });
@@ -149,10 +155,7 @@ describe.skipIf(!hasBrowser)("the playground", () => {
     const player = await open();
     await player.send(script('tool=memory_save args={"text":"tea"} ; text="Noted."'));
     await player.visit.button("Approve").waitFor();
-    const list = () => t.parley.toolApprovals.list(agentId, player.sessionId);
-    // The page is told of the call while the turn's pause is being written.
-    await eventually(async () => (await list()).approvals.length === 1);
-    const { approvals } = await list();
+    const approvals = await waiting(player, 1);
     await t.parley.toolApprovals.decide(agentId, player.sessionId, approvals[0]!.id, { approved: true } as never);
     await player.answers("Noted.");
     await player.settled();
@@ -186,6 +189,7 @@ describe.skipIf(!hasBrowser)("the playground", () => {
     await player.visit.press("Send result");
     await player.answers("Thank you.");
     await other.locator("article.assistant").getByText("Thank you.").waitFor();
+    await player.settled();
     const [, answer] = await messagesOf(t, agentId, player.sessionId);
     expect(JSON.stringify(answer.parts)).toContain("in Lisbon");
     expect(await player.visit.wrongs()).toEqual([]);
@@ -198,11 +202,12 @@ describe.skipIf(!hasBrowser)("the playground", () => {
     await player.visit.button("Approve").waitFor();
     await player.page.reload();
     await player.visit.press("Approve");
-    await eventually(async () => (await t.parley.toolApprovals.list(agentId, player.sessionId)).approvals.length === 2);
+    await waiting(player, 2);
     await player.page.getByLabel("Reason").fill("no more tea");
     await player.looksSeldom();
     await player.visit.press("Deny");
     await player.answers("Noted.");
+    await player.settled();
     expect(JSON.stringify(await messagesOf(t, agentId, player.sessionId))).toContain("no more tea");
   });
 
@@ -215,7 +220,7 @@ describe.skipIf(!hasBrowser)("the playground", () => {
       if (reload) await player.page.reload();
       await player.page.getByLabel("Result").fill("in Lisbon");
       await player.page.getByLabel("Reason").last().fill("one is enough");
-      const { approvals } = await t.parley.toolApprovals.list(agentId, player.sessionId);
+      const approvals = await waiting(player, 2);
       await t.parley.toolApprovals.decide(agentId, player.sessionId, approvals[0]?.id ?? "", { approved: true });
       await eventually(async () => (await player.visit.button("Approve").count()) === 1);
       await player.looksSeldom();
@@ -225,6 +230,7 @@ describe.skipIf(!hasBrowser)("the playground", () => {
       await player.visit.press("Deny");
       await player.visit.press("Send result");
       await player.answers("Thank you.");
+      await player.settled();
       const said = JSON.stringify(await messagesOf(t, agentId, player.sessionId));
       for (const typed of ["in Lisbon", "one is enough"]) expect(said).toContain(typed);
     });
@@ -237,10 +243,11 @@ describe.skipIf(!hasBrowser)("the playground", () => {
     await player.page.getByLabel("Reason").first().fill("no tea");
     await player.visit.button("Deny").first().click();
     await eventually(async () => (await player.visit.button("Approve").count()) === 1);
-    const { approvals } = await t.parley.toolApprovals.list(agentId, player.sessionId);
+    const approvals = await waiting(player, 2);
     const milk = approvals.find(({ input }) => JSON.stringify(input).includes("milk"));
     await t.parley.toolApprovals.decide(agentId, player.sessionId, milk?.id ?? "", { approved: true });
     await player.answers("Noted.");
+    await player.settled();
     expect(JSON.stringify(await messagesOf(t, agentId, player.sessionId))).toContain("no tea");
     expect(await player.visit.wrongs()).toEqual([]);
   });
@@ -255,7 +262,7 @@ describe.skipIf(!hasBrowser)("the playground", () => {
     const source = player.sessionId;
     await player.visit.button("Fork from here").nth(1).click();
     await eventually(() => player.sessionId !== source);
-    await eventually(async () => (await player.articles()) === 2);
+    await player.shows(2);
     await player.settled();
     await player.send("and now?");
     await eventually(async () => (await player.roles()).length === 4);
@@ -281,6 +288,7 @@ describe.skipIf(!hasBrowser)("the playground", () => {
       .getByRole("log")
       .getByRole("img", { name: /dot\.png/ })
       .waitFor();
+    await player.settled();
     const [question] = await messagesOf(t, agentId, player.sessionId);
     expect(question.parts.map(({ type }: { type: string }) => type).sort()).toEqual(["file", "text"]);
     expect(await player.visit.wrongs()).toEqual([]);

@@ -95,6 +95,7 @@ describe.skipIf(!hasBrowser)("the screens of sessions", () => {
     const person = await signedIn(`/sessions/${agentId}/${sessionId}`);
     const box = person.page.getByRole("region", { name: "Why it ended" });
     await box.getByText("said (status 400").waitFor();
+    await person.page.locator("article.assistant").getByText("Still here.").waitFor();
     const shown = await person.page.locator(".transcript").textContent();
     expect(shown?.indexOf("fail=400")).toBeGreaterThan(shown?.indexOf("Hello") ?? -1);
     expect(shown?.indexOf("Still here.")).toBeGreaterThan(shown?.indexOf("fail=400") ?? -1);

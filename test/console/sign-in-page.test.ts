@@ -17,7 +17,7 @@ describe.skipIf(!hasBrowser)("signing in to the console", () => {
     await person.signIn(t.token);
     await person.heading("Sessions").waitFor();
     expect(await person.page.getByLabel("User").inputValue()).toBe("ada");
-    expect(await person.page.title()).toBe("Sessions · Parley");
+    await eventually(async () => (await person.page.title()) === "Sessions · Parley");
     expect(person.faults).toEqual([]);
   });
 
@@ -67,17 +67,17 @@ describe.skipIf(!hasBrowser)("signing in to the console", () => {
     const person = await visit();
     await person.open(`#${code}`);
     await person.heading("Overview").waitFor();
-    expect(person.page.url()).toBe(`${origin}/console`);
+    await eventually(() => person.page.url() === `${origin}/console`);
     const second = await visit();
     await second.open(`#${code}`);
     await second.page.getByLabel("API key").waitFor();
-    expect(second.page.url()).toBe(`${origin}/console`);
+    await eventually(() => second.page.url() === `${origin}/console`);
   });
 
   test("the navigation marks the present screen, and what is not there is said", async () => {
     const person = await signedIn();
     const current = person.page.getByRole("navigation").locator("[aria-current=page]");
-    expect(await current.textContent()).toBe("Overview");
+    await eventually(async () => (await current.textContent()) === "Overview");
     await person.go("Playground");
     await eventually(async () => (await current.textContent()) === "Playground");
     const links = await person.page.getByRole("navigation").getByRole("link").all();

@@ -5,6 +5,9 @@ import { eventually } from "./eventually.ts";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
+/** A page that is drawn anew, on a busy machine too, has come to rest after this. */
+const settlesMs = 10_000;
+
 /** What axe-core found, shortened to what a failure has to say. */
 interface Finding {
   readonly id: string;
@@ -76,10 +79,17 @@ export class ConsoleVisit {
   }
 
   /**
-   * What is wrong with the page as it is now: the faults so far, what axe-core calls serious
-   * or critical, and content that is wider than the window.
+   * What is wrong with the page: the faults so far, what axe-core calls serious or critical, and content that is wider
+   * than the window. What a page is for a moment, on its way to what it will be, is not wrong; what stays so is.
    */
   async wrongs(): Promise<string[]> {
+    for (const until = Date.now() + settlesMs; ; ) {
+      const found = await this.#wrongsNow();
+      if (found.length === 0 || this.faults.length > 0 || Date.now() > until) return found;
+    }
+  }
+
+  async #wrongsNow(): Promise<string[]> {
     await this.page.evaluate(axe);
     const run = "axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations)";
     const found = (await this.page.evaluate(run)) as Finding[];

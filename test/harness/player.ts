@@ -62,8 +62,9 @@ export class Player {
     expect(asked).toBeLessThanOrEqual(12);
   }
 
-  articles(): Promise<number> {
-    return this.page.getByRole("log").locator("article").count();
+  /** Waits until the conversation has so many messages. */
+  async shows(articles: number): Promise<void> {
+    await eventually(async () => (await this.page.getByRole("log").locator("article").count()) === articles);
   }
 }
 
