@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { useService } from "../harness/fixture.ts";
 import { eventually } from "../harness/harness.ts";
+import { afterTools, holdModel } from "../harness/held-model.ts";
 import { makeAgent } from "../harness/seed.ts";
 import { statusAndCode } from "../harness/status-and-code.ts";
 import { TaskFixture } from "../harness/task-fixture.ts";
@@ -114,14 +115,16 @@ describe("a budget that is used up within a turn", () => {
 
   test("a budget that is made while a turn runs counts all of it, and holds before its next call", async () => {
     const t = await h.tenant();
-    const agentId = await makeAgent(h, t, { tools: ["write_todos"] });
-    const message = script(`${step}; text=Slow chunks=4 delayMs=400 ${step}; ${step}; text=Never`);
+    await using model = holdModel(h.model, afterTools);
+    const agentId = await makeAgent({ model }, t, { tools: ["write_todos"] });
+    const message = script(`${step}; text=Slow ${step}; ${step}; text=Never`);
     h.model.clear();
     const playing = play(t, agentId, null, { message });
     await eventually(() => h.model.requests().length >= 2);
     const { body } = await t.call("POST", "/v1/budgets", {
       body: { name: "Late", period: "ever", limit: { tokens: 500 } },
     });
+    model.release();
     const { chunks } = await playing;
     expect(chunks.at(-1)).toMatchObject({ type: "error", errorText: 'The budget "Late" is used up: its 500 tokens.' });
     expect(h.model.requests()).toHaveLength(2);

@@ -46,12 +46,15 @@ describe("an announced job", () => {
 
   test("is asked for first by a worker with room, also where those who hear of it may claim it before", async () => {
     for (let n = 0; n < 5; n++) {
-      const full = makeBells(1, { hasRoom: false, afterMs: 50 });
-      const free = makeBells(1, { afterMs: 50 });
-      full.bells[0]?.ring(1);
-      free.bells[0]?.ring(1);
-      await eventually(() => free.askers() === 1);
-      expect(full.askers()).toBe(0);
+      const order: string[] = [];
+      const ring = (name: string, hasRoom: boolean) => {
+        const ask = () => void order.push(name);
+        new Bell({ ask, askers: () => 1, mayAsk: () => hasRoom, restMs: 0, afterMs: 50 }).ring(1);
+      };
+      ring("full", false);
+      ring("free", true);
+      await eventually(() => order.length === 2);
+      expect(order).toEqual(["free", "full"]);
     }
   });
 

@@ -276,6 +276,8 @@ test("a malformed request is 400, an unknown path 404, a wrong key 401", async (
 
 test("requests are recorded without their credential, a thousand at most, and read and cleared over HTTP", async () => {
   await generateText({ model: providers["openai-compatible"], prompt: "remember" });
+  // Its end is written down when its response has been closed, which its reader may learn of first.
+  await recorded(({ finishedAt }) => finishedAt !== null);
   const [request] = server.requests();
   expect(request).toMatchObject({ path: "/v1/chat/completions", aborted: false, body: { model: "simulated/model" } });
   expect(request!.headers.authorization).toBe("…9876");

@@ -69,7 +69,7 @@ describe("items that are sent together", () => {
 
 test("under load, and only then, what comes soon after a group shares the next one", async () => {
   const sent = new Sent();
-  const batcher = new Batcher(sent.send, { countMax: 100, gathers: true, pauseMs: 500 });
+  const batcher = new Batcher(sent.send, { countMax: 100, gathers: true, pauseMs: 3_000 });
   const soon = (items: readonly number[]) =>
     Promise.all(items.map((item) => batcher.add(item))).then((results) => results.length);
   for (const items of [[1, 2, 3], [4], [5, 6, 7, 8]]) {

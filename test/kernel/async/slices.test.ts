@@ -62,5 +62,6 @@ test("work that takes longer than it may, that fails, or that nobody waits for, 
     busy(clock, 60_000, () => given.abort(new Error("away"))),
   );
   expect(dropped).rejects.toThrow("away");
-  expect(await inSlices({ msMax: 20 }, (clock) => busy(clock, 1))).toBe("done");
+  // What it may take is its own: a process that is put aside in a slice seems to work on.
+  expect(await inSlices({ msMax: 10_000 }, (clock) => busy(clock, 1))).toBe("done");
 });

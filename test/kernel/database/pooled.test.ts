@@ -58,7 +58,8 @@ describe.skipIf(!pgbouncerInstalled)("a pool through a pooler in transaction mod
       return row;
     };
     const alone = await read(sql as never);
-    expect(alone.ms).toBeGreaterThan(statementTimeoutMs - 1_000);
+    // What is left of it when the server sets it.
+    expect(alone.ms).toBeGreaterThan(statementTimeoutMs / 10);
     expect(alone.ms).toBeLessThanOrEqual(statementTimeoutMs);
     expect(await tx(sql, (inner) => read(inner as never))).toEqual({ ms: statementTimeoutMs, idle: 10_000 });
     await expect(sql`select pg_sleep(30)`.then(() => "It ended.")).rejects.toMatchObject({ code: "57014" });
