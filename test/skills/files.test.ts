@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { skillMd } from "../harness/archives.ts";
 import { useTenant } from "../harness/fixture.ts";
-import type { CallOptions } from "../harness/harness.ts";
+import { type CallOptions, eventually } from "../harness/harness.ts";
 import { codeIn, forms, mib, missingAgent, missingSkill, name, octets, skillCalls } from "../harness/skill-calls.ts";
 import { statusAndCode } from "../harness/status-and-code.ts";
 
@@ -12,6 +12,8 @@ const agentId = await skills.agent();
 describe("files of a skill", () => {
   test("PUT 200 creates and replaces, GET 200 returns the very bytes, DELETE 200 removes, also what is missing", async () => {
     const skill = await skills.created(agentId);
+    // A time is told to the millisecond, of which a fast machine makes two calls.
+    await eventually(() => Date.now() > Date.parse(skill.updatedAt));
     const added = await skills.put(agentId, skill.id, "docs/größe 1.md", "one");
     expect(added.status).toBe(200);
     expect(added.body).toEqual({

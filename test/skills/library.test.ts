@@ -196,6 +196,8 @@ describe("PUT /v1/skills/:skillId", () => {
       { name: "SKILL.md", data: skillMd(title, "Newer") },
       { name: "new", data: "N" },
     ]);
+    // A time is told to the millisecond, of which a fast machine makes two calls.
+    await eventually(() => Date.now() > Date.parse(skill.updatedAt));
     const response = await put(skill.id, { file, filename: "next.tar.gz" });
     expect(response.status).toBe(200);
     expect(response.body).toMatchObject({ id: skill.id, name: title, description: "Newer", userId: "ada" });

@@ -328,7 +328,7 @@ function conformance(start: () => Promise<Store>): void {
     await worker.append(key, batchOf(key, 1, 3));
     await until(() => readings.every((reading) => reading.last === 3));
     readings[0]!.abort();
-    await until(() => readings[0]!.ending === "aborted", 100);
+    await until(() => readings[0]!.ending === "aborted", 10_000);
     await worker.end(key, batchOf(key, 4, 4));
     expect(await readings[1]!.done).toMatchObject({ ending: "end", last: 4 });
     expect(readings[0]!.last).toBe(3);
@@ -336,7 +336,7 @@ function conformance(start: () => Promise<Store>): void {
   });
 
   test("logs expire, but not under a reader, nor when touched", async () => {
-    const relay = store.open({ keepMs: 600, openKeepMs: 600 });
+    const relay = store.open({ keepMs: 2_500, openKeepMs: 2_500 });
     const [unread, followed, touched] = [newKey(), newKey(), newKey()];
     await relay.end(unread, batchOf(unread, 1, 1));
     for (const key of [followed, touched]) await relay.append(key, batchOf(key, 1, 1));

@@ -13,7 +13,7 @@ describe("RelayWriter", () => {
   /** The batches as they were appended: the in-process relay hands them over uncut. */
   async function batchesOf(key: ReturnType<typeof newKey>): Promise<number[]> {
     const counts: number[] = [];
-    for await (const step of relay.follow(key, 1, AbortSignal.timeout(1_000))) {
+    for await (const step of relay.follow(key, 1, AbortSignal.timeout(20_000))) {
       if (step.type === "batch") counts.push(step.batch.count);
     }
     return counts;

@@ -105,23 +105,25 @@ describe("turns that are asked for at once", () => {
   test("get into no session by way of its owner's turn beside them", async () => {
     const other = await h.tenant();
     const [foreign, second] = [await makeAgent(h, other), await makeAgent(h, t)];
-    const sessions = await Promise.all(Array.from({ length: 12 }, () => makeSession()));
-    const asked = sessions.flatMap((session, index): [Asked, string][] => {
-      const owner: [Asked, string] = [{ path: `${sessionsPath()}/${session}` }, "200"];
-      const intruders: [Asked, string][] = [
-        [{ path: `${sessionsPath(foreign)}/${session}`, tenant: other }, "404 not_found"],
-        [{ path: `${sessionsPath(second)}/${session}` }, "404 not_found"],
-        [{ path: `${sessionsPath()}/${session}`, tenant: other }, "404 not_found"],
-      ];
-      return index % 2 === 0 ? [owner, ...intruders] : [...intruders, owner];
-    });
-    // The first goes alone; all that come behind it share a statement.
-    const [, ...responses] = await Promise.all([ask({ path: sessionsPath() }), ...asked.map(([one]) => ask(one))]);
-    expect(responses.map(({ outcome }) => outcome)).toEqual(asked.map(([, outcome]) => outcome));
-    const turnIds = responses.flatMap(({ turnId }) => (turnId === "" ? [] : [turnId]));
-    expect(await transactionsOf(turnIds)).toBeLessThan(6);
-    const rows = await h.sql`select tenant_id, agent_id from turns where session_id = any(${sessions})`;
-    expect([...rows]).toEqual(sessions.map(() => ({ tenantId: t.id, agentId })));
+    const tryToGetIn = async () => {
+      const sessions = await Promise.all(Array.from({ length: 12 }, () => makeSession()));
+      const asked = sessions.flatMap((session, index): [Asked, string][] => {
+        const owner: [Asked, string] = [{ path: `${sessionsPath()}/${session}` }, "200"];
+        const intruders: [Asked, string][] = [
+          [{ path: `${sessionsPath(foreign)}/${session}`, tenant: other }, "404 not_found"],
+          [{ path: `${sessionsPath(second)}/${session}` }, "404 not_found"],
+          [{ path: `${sessionsPath()}/${session}`, tenant: other }, "404 not_found"],
+        ];
+        return index % 2 === 0 ? [owner, ...intruders] : [...intruders, owner];
+      });
+      const [, ...responses] = await Promise.all([ask({ path: sessionsPath() }), ...asked.map(([one]) => ask(one))]);
+      expect(responses.map(({ outcome }) => outcome)).toEqual(asked.map(([, outcome]) => outcome));
+      const rows = await h.sql`select tenant_id, agent_id from turns where session_id = any(${sessions})`;
+      expect([...rows]).toEqual(sessions.map(() => ({ tenantId: t.id, agentId })));
+      return responses.flatMap(({ turnId }) => (turnId === "" ? [] : [turnId]));
+    };
+    // The first goes alone; all that come behind it share a statement, unless a busy machine lets them come one by one.
+    await eventually(async () => (await transactionsOf(await tryToGetIn())) < 6);
   });
 
   test("keep every message as it was sent, the large ones too", async () => {
