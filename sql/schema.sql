@@ -160,7 +160,7 @@ CREATE INDEX approvals_session ON approvals USING btree (session_id, created_at,
 CREATE TABLE audit_events (
   id text NOT NULL,
   tenant_id text,
-  at timestamp with time zone DEFAULT now() NOT NULL,
+  at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
   actor_type text NOT NULL,
   actor_id text,
   action text NOT NULL,

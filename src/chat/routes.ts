@@ -139,6 +139,10 @@ function recordRoutes(ctx: Ctx) {
     );
 }
 
+/** What enabling, disabling and checking change, though no body names it. */
+const { enabled, health } = ChatConnectionResponse.properties;
+const savedState = { enabled, health };
+
 function stateRoutes(ctx: Ctx) {
   const change = (id: OperationId, audit: AuditAction, summary: string, work: typeof enableChatConnection) =>
     operation(ctx, {
@@ -153,7 +157,7 @@ function stateRoutes(ctx: Ctx) {
       handle: async ({ sql, commit, tenantId, params: { id } }) => {
         const write = await work(ctx, await getChatConnection(sql, tenantId, id));
         return commit(async (inner, note) => {
-          note.changes = ["enabled", "health"];
+          note.also = savedState;
           const { before, after } = await write(inner);
           note.before = showChatConnection(ctx, before);
           return showChatConnection(ctx, after);

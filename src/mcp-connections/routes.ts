@@ -177,7 +177,11 @@ function serverRoutes(ctx: Ctx) {
         handle: async ({ sql, commit, tenantId, params: { id }, body }) => {
           const before = await getMcpConnection(sql, tenantId, id);
           const checked = await validateTarget(ctx, id, body);
-          return commit((inner) => reconnectMcpConnection(inner, before, checked));
+          return commit((inner, note) => {
+            note.before = showMcpConnection(before);
+            note.also = { status: McpConnectionResponse.properties.status };
+            return reconnectMcpConnection(inner, before, checked);
+          });
         },
       }),
     )

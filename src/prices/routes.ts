@@ -36,8 +36,9 @@ export function modelPriceRoutes(ctx: Ctx) {
           const prices = pricesAsked(body);
           return commit(async (inner, note) => {
             note.resourceId = tenantId;
-            // An event is of what changed.
-            note.isWritten = !(await replacePrices(inner, tenantId, prices));
+            const before = await replacePrices(inner, tenantId, prices);
+            if (before === null) note.isWritten = true;
+            else note.before = before;
             return { prices };
           });
         },

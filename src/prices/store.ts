@@ -16,16 +16,24 @@ export async function readPrices(sql: AnySql, tenantId: string): Promise<ModelPr
 }
 
 /**
- * Replaces a tenant's own prices, and returns whether they are others now. What is booked stays as it is. Throws 400 for a
- * provider that is missing.
+ * Replaces a tenant's own prices, and returns those before; null where they are the same. What is booked stays as it is.
+ * Throws 400 for a provider that is missing.
  */
-export async function replacePrices(inner: Tx, tenantId: string, prices: readonly ModelPrice[]): Promise<boolean> {
+export async function replacePrices(
+  inner: Tx,
+  tenantId: string,
+  prices: readonly ModelPrice[],
+): Promise<ModelPrices | null> {
   await requireProviders(inner, tenantId, prices);
-  const { count } = await inner`
-    update /* prices.replace */ tenants set model_prices = asked.prices, prices_version = prices_version + 1
-    from (select ${json(inner, prices)}::jsonb as prices) asked
-    where id = ${tenantId} and coalesce(model_prices, '[]') <> asked.prices`;
-  return count > 0;
+  const [before] = await inner<ModelPrices[]>`
+    with before as (
+      select id, coalesce(model_prices, '[]') as prices from tenants where id = ${tenantId} for no key update
+    )
+    update /* prices.replace */ tenants n set model_prices = asked.prices, prices_version = prices_version + 1
+    from before, (select ${json(inner, prices)}::jsonb as prices) asked
+    where n.id = before.id and before.prices <> asked.prices
+    returning before.prices`;
+  return before ?? null;
 }
 
 /** Returns prices as they are stored. Throws 400 for a model that has two at a provider, and for what is no decimal. */

@@ -78,12 +78,12 @@ async function checkName(inner: Tx, agentId: string, skillId: string, name: stri
   if (other !== undefined) throw new ApiError("skill_name_conflict");
 }
 
-/** Deletes a file and returns the skill; a missing file is no error. Throws 400 for SKILL.md, 404. */
+/** Deletes a file and returns the skill, and whether there was such a file: a missing one is no error. Throws 400 for SKILL.md, 404. */
 export function removeSkillFile(
   sql: AnySql,
   { tenantId, agentId, skillId }: SkillPlace,
   path: string,
-): Promise<SkillDetail> {
+): Promise<{ readonly skill: SkillDetail; readonly isRemoved: boolean }> {
   if (path === manifestPath) throw invalid("path", `must not be ${manifestPath}, which a skill cannot be without`);
   return tx(sql, async (inner) => {
     await lockAgent(inner, tenantId, agentId);
@@ -95,6 +95,6 @@ export function removeSkillFile(
       returning *`;
     await inner`
       delete from skill_files where skill_id = ${skillId} and version = ${agentSkillVersion} and path = ${path}`;
-    return showDetail(inner, row ?? before);
+    return { skill: await showDetail(inner, row ?? before), isRemoved: row !== undefined };
   });
 }

@@ -215,7 +215,11 @@ function fileRoutes(ctx: Ctx) {
         errors: fileErrors,
         handle: ({ commit, tenantId, params, query }) => {
           const path = checkFilePath(query.path);
-          return commit((inner) => removeSkillFile(inner, { tenantId, ...params }, path));
+          return commit(async (inner, note) => {
+            const { skill, isRemoved } = await removeSkillFile(inner, { tenantId, ...params }, path);
+            note.isWritten = !isRemoved;
+            return skill;
+          });
         },
       }),
     );

@@ -106,9 +106,11 @@ export async function updateWebhook(
     enabled = before.enabled,
   }: WebhookFields,
 ): Promise<WebhookRow> {
+  // In another order they are the same events.
+  const isSame = events.length === before.events.length && events.every((event) => before.events.includes(event));
   const beginsAnew = url !== before.url || enabled !== before.enabled;
   const [row] = await inner<WebhookRow[]>`
-    update webhooks set url = ${url}, events = ${events}, description = ${description}, enabled = ${enabled},
+    update webhooks set url = ${url}, events = ${isSame ? before.events : events}, description = ${description}, enabled = ${enabled},
       ${beginsAnew ? inner`failing_since = null, paused_until = null,` : inner``}
       disabled_reason = case when not ${enabled}::boolean then disabled_reason end, updated_at = now()
     where id = ${before.id} returning ${webhookColumns(inner)}`;

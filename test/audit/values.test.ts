@@ -126,3 +126,55 @@ test("what is the same in another order, or was not there, leaves no event", asy
   expect(await actions(id)).toEqual(["prompt.update", "prompt.update", "prompt.create"]);
   expect(await actions(workspace)).toEqual(["workspace.delete_file", "workspace.write_file", "workspace.create"]);
 });
+
+test("what a state, a price or a server was before is kept with what it became", async () => {
+  const chat = await newTelegram();
+  for (const [verb, before] of [
+    ["disable", "true"],
+    ["enable", "false"],
+  ] as const) {
+    await s.t.call("POST", `/v1/chat-connections/${chat}/${verb}`);
+    const [action, , values] = await newest(chat);
+    expect(action).toBe(`chat_connection.${verb}`);
+    expect(values).toContainEqual({ field: "enabled", before, after: before === "true" ? "false" : "true" });
+  }
+  const setPrice = (inputUsd: string) =>
+    s.t.call("PUT", "/v1/model-prices", { body: { prices: [{ model: "m", inputUsd, outputUsd: "2" }] } });
+  for (const price of ["1", "3", "3"]) expect((await setPrice(price)).status).toBe(200);
+  const { data } = await s.parley.auditEvents.list({ action: "model_prices.update" });
+  const [[latest] = []] = data.map(({ values }) => values as { before: string; after: string }[]);
+  expect(data).toHaveLength(2);
+  expect([latest?.before, latest?.after].map((text) => JSON.parse(text ?? "")[0].inputUsd)).toEqual(["1", "3"]);
+});
+
+test("a server that is replaced is told of with what was before, a file that never was is not, nor events in another order", async () => {
+  const mcp = await s.newMcp();
+  await s.parley.mcpConnections.reconnect(mcp, {
+    url: w.mcp.url,
+    authType: "bearer",
+    bearerToken: "secret-token-1234",
+  });
+  const [action, changes, values] = await newest(mcp);
+  expect([action, changes]).toEqual(["mcp_connection.reconnect", ["authType", "bearerToken"]]);
+  expect(values).toEqual([{ field: "authType", before: "none", after: "bearer" }]);
+  const { agentId, skillId } = await s.newSkill();
+  await s.t.call("DELETE", `/v1/agents/${agentId}/skills/${skillId}/files?path=never.txt`);
+  expect((await newest(skillId))[0]).toBe("skill.create");
+  const webhook = (await s.parley.webhooks.create({ url: "https://example.com", events: ["turn.ended", "run.ended"] }))
+    .id;
+  await s.parley.webhooks.update(webhook, { events: ["run.ended", "turn.ended"] });
+  expect((await newest(webhook))[0]).toBe("webhook.create");
+});
+
+test("events of one resource stand in the order of its changes, also of those that are asked for at once", async () => {
+  const agentId = await s.newAgent();
+  const { name, model, providerId } = await s.parley.agents.get(agentId);
+  const save = (index: number) =>
+    s.t.call("PUT", `/v1/agents/${agentId}`, { body: { name, model, providerId, instructions: `${index}` } });
+  const saved = await Promise.all(Array.from({ length: 20 }, (_, index) => save(index)));
+  expect(saved.map(({ status }) => status)).toEqual(saved.map(() => 200));
+  const { data } = await s.parley.auditEvents.list({ resourceId: agentId, action: "agent.update" });
+  const versions = data.map(({ values }) => Number(values.find(({ field }) => field === "version")?.after));
+  expect(versions).toEqual(versions.toSorted((a, b) => b - a));
+  expect(versions).toHaveLength(20);
+});

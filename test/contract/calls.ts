@@ -155,7 +155,7 @@ const skills: Record<string, Caller> = {
     body: new Uint8Array([1, 2, 3]),
     headers: octets,
   }),
-  [`DELETE ${skill}/files`]: async (s) => ({ params: { ...(await s.theSkill()) }, query: { path: "notes.md" } }),
+  [`DELETE ${skill}/files`]: (s) => s.newSkillFile(),
   [`POST ${skill}/copies`]: async (s) => ({
     params: { ...(await s.newSkill()) },
     body: { agentIds: [await s.theAttached().then(({ agentId }) => agentId)] },
@@ -247,7 +247,7 @@ const connections: Record<string, Caller> = {
   "POST /v1/mcp-connections/:id/test": idOf("id", (s) => s.theMcp()),
   "POST /v1/mcp-connections/:id/reconnect": async (s) => ({
     params: { id: await s.theMcp() },
-    body: await target(s),
+    body: { ...(await target(s)), url: `${s.w.mcp.url}?of=${freshName()}` },
   }),
   "POST /v1/mcp-connections/:id/connect": async (s) => ({
     params: { id: await s.theSignIn() },

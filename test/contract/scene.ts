@@ -185,10 +185,18 @@ export class Scene {
   newWorkspace = async () => (await this.parley.workspaces.create()).id;
   newFile = async () => {
     const [workspaceId, path] = [await this.theWorkspace(), `${freshName()}.txt`];
-    const headers = { "content-type": "application/octet-stream" };
-    await this.t.call("PUT", `/v1/workspaces/${workspaceId}/files?path=${path}`, { body: "here", headers, form: "b" });
+    await this.#writeFile(`/v1/workspaces/${workspaceId}`, path);
     return { workspaceId, path };
   };
+  newSkillFile = async () => {
+    const [params, path] = [await this.theSkill(), `${freshName()}.md`];
+    await this.#writeFile(`/v1/agents/${params.agentId}/skills/${params.skillId}`, path);
+    return { params, query: { path } };
+  };
+  #writeFile(of: string, path: string) {
+    const headers = { "content-type": "application/octet-stream" };
+    return this.t.call("PUT", `${of}/files?path=${path}`, { body: "here", headers, form: "b" });
+  }
   newSandbox = async () => `sb_${(await this.newWorkspace()).slice(3)}`;
   theSandbox = async () => `sb_${(await this.theWorkspace()).slice(3)}`;
 
