@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import type { Locator } from "playwright-core";
 import { hasBrowser, useConsole } from "../harness/console-browser.ts";
 import { eventually } from "../harness/harness.ts";
 import { Player, played as script } from "../harness/player.ts";
@@ -112,5 +113,62 @@ describe.skipIf(!hasBrowser)("the playground's workbench", () => {
     expect([told.includes("Be kind."), told.includes("Be brief.")]).toEqual([true, true]);
     expect(await visit.wrongs()).toEqual([]);
     expect(await visit.wrongsOnPhone()).toEqual([]);
+  });
+
+  test("shows questions of any length within the column, and on a phone", async () => {
+    const asked = await makeAgent(h, t, { name: "Asked at length" });
+    const sentence =
+      "A long question of a customer that wants to know where the parcel is and why it has not come yet.";
+    const questions = [sentence, `First line.\n\n${sentence}\nLast line.`, `https://example.org/${"x".repeat(300)}`];
+    await t.parley.agents.replaceSavedQuestions(asked, { questions });
+    const { page, visit } = await open(asked);
+    const workbench = page.getByRole("complementary", { name: "Workbench" });
+    const excess = () => workbench.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth);
+    for (const comparing of ["", "&compare=1&version2=1"]) {
+      await page.setViewportSize({ width: 1500, height: 900 });
+      await visit.open(`/playground?agent=${asked}${comparing}`);
+      await eventually(async () => (await page.getByRole("button", { name: /^Ask / }).count()) === 3);
+      for (const width of [1500, 1280, 1100]) {
+        await page.setViewportSize({ width, height: 900 });
+        expect([width, await excess()]).toEqual([width, 0]);
+        for (const name of [/^Ask A long/, /^Forget https/, "Save question"]) {
+          const button = page.getByRole("button", { name });
+          await button.scrollIntoViewIfNeeded();
+          const { x = 0, width: wide = 0 } = (await button.boundingBox()) ?? {};
+          const edge = await workbench.evaluate((element) => element.getBoundingClientRect().right);
+          expect(x + wide).toBeLessThanOrEqual(edge);
+        }
+      }
+      expect(await visit.wrongs()).toEqual([]);
+      expect(await visit.wrongsOnPhone()).toEqual([]);
+    }
+  });
+
+  test("says what is missing where there is no question to save", async () => {
+    const asked = await makeAgent(h, t, { name: "Asked nothing" });
+    const player = await open(asked);
+    const { page, visit } = player;
+    const kept = async () => (await t.parley.agents.getSavedQuestions(asked)).questions;
+    await page.getByLabel("Message").fill("Not sent yet");
+    await visit.press("Save question");
+    const fault = page.getByRole("alert").getByText("Type a question: none was asked here yet.");
+    await fault.waitFor();
+    const bottomOf = async (what: Locator) => {
+      const { y, height } = (await what.boundingBox()) ?? { y: 0, height: 0 };
+      return y + height;
+    };
+    // In sight wherever its button is.
+    expect(await bottomOf(fault)).toBeLessThan(await bottomOf(visit.button("Save question")));
+    expect(await page.getByLabel("Question to save").getAttribute("aria-invalid")).toBe("true");
+    expect(await visit.wrongs()).toEqual([]);
+    await page.getByLabel("Question to save").fill("Where is it?");
+    await fault.waitFor({ state: "detached" });
+    await visit.press("Save question");
+    await eventually(async () => (await kept()).length === 1);
+    await visit.sees("Empty: the last one asked.");
+    await player.send("And then?");
+    await player.settled();
+    await visit.press("Save question");
+    await eventually(async () => (await kept()).includes("And then?"));
   });
 });

@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { useId, useState } from "react";
 import { useMay } from "../api/role.ts";
 import { Button, IconButton } from "../parts/button.tsx";
 import { toastError } from "../parts/toasts.tsx";
@@ -24,11 +24,14 @@ interface SavedQuestionsProps {
 export function SavedQuestions({ agentId, compared, lastAsked, onAsk }: SavedQuestionsProps) {
   const { questions, change } = useSavedQuestions(agentId);
   const mayKeep = useMay("editor");
+  const hintId = useId();
   const [typed, setTyped] = useState("");
+  const [isMissing, setIsMissing] = useState(false);
   const [isOpen] = useState(hasRoomBeside);
   const isFull = questions.length >= questionsMax;
   async function add(): Promise<void> {
     const question = (typed.trim() || lastAsked().trim()).slice(0, questionCharactersMax);
+    setIsMissing(question === "");
     if (question === "") return;
     setTyped("");
     await change((kept) => (kept.includes(question) ? kept : [...kept, question]));
@@ -43,7 +46,9 @@ export function SavedQuestions({ agentId, compared, lastAsked, onAsk }: SavedQue
           <ul>
             {questions.map((question) => (
               <li key={question}>
-                <bdi className="clipped">{question}</bdi>
+                <bdi className="saved-question" title={question}>
+                  {question}
+                </bdi>
                 <Button tone="quiet" aria-label={`Ask ${question}`} onClick={() => onAsk(question)}>
                   Ask
                 </Button>
@@ -68,11 +73,24 @@ export function SavedQuestions({ agentId, compared, lastAsked, onAsk }: SavedQue
           >
             <input
               aria-label="Question to save"
-              placeholder="A question; empty: the last one asked"
+              aria-describedby={hintId}
+              aria-invalid={isMissing}
               value={typed}
               maxLength={questionCharactersMax}
-              onChange={(event) => setTyped(event.target.value)}
+              onChange={(event) => {
+                setTyped(event.target.value);
+                setIsMissing(false);
+              }}
             />
+            {isMissing ? (
+              <p id={hintId} className="fault" role="alert">
+                Type a question: none was asked here yet.
+              </p>
+            ) : (
+              <p id={hintId} className="hint">
+                Empty: the last one asked.
+              </p>
+            )}
             <Button type="submit">Save question</Button>
           </form>
         )}
