@@ -79,7 +79,8 @@ describe.skipIf(!hasBrowser)("the screens of agents", () => {
     await newest.getByText(hostile).waitFor();
     const { apiKeys } = await t.parley.apiKeys.list();
     // Who made it: the key that signed in.
-    await newest.getByText(new RegExp(`^(${apiKeys.map(({ name }) => name).join("|")})$`)).waitFor();
+    const maker = newest.getByText(new RegExp(`^(${apiKeys.map(({ name }) => name).join("|")})$`));
+    await maker.waitFor();
     const diff = person.page.getByLabel("From version 1 to 2");
     await diff.locator("del", { hasText: "Be kind." }).waitFor();
     expect(await diff.locator("ins").textContent()).toBe(hostile);
@@ -91,6 +92,9 @@ describe.skipIf(!hasBrowser)("the screens of agents", () => {
     const dialog = person.page.getByRole("alertdialog");
     await dialog.getByRole("button", { name: "Restore" }).click();
     await person.sees("Version 1 is restored as version 3.");
+    await newest.getByText("Restores version 1").waitFor();
+    // Sooner than the page asks again by itself.
+    await maker.waitFor({ timeout: 15_000 });
     expect(await t.parley.agents.get(agentId)).toMatchObject({ version: 3, instructions: "Keep.\nBe kind." });
     await tabs.getByRole("link", { name: "Settings" }).click();
     await eventually(async () => (await person.page.getByLabel("Instructions").inputValue()) === "Keep.\nBe kind.");

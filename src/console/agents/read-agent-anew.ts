@@ -1,3 +1,4 @@
+import { readVersionMarksAnew } from "../api/marks.ts";
 import { queryClient } from "../api/queries.ts";
 
 /** Reads an agent and the lists with it again. */
@@ -6,5 +7,6 @@ export async function readAgentAnew(agentId: string): Promise<void> {
     queryClient.invalidateQueries({ queryKey: ["agents"] }),
     queryClient.invalidateQueries({ queryKey: ["agent-versions", agentId] }),
     queryClient.invalidateQueries({ queryKey: ["agent", agentId] }),
+    readVersionMarksAnew(agentId),
   ]);
 }

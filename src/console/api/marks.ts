@@ -1,13 +1,17 @@
 import { useQuery } from "@tanstack/react-query";
 import type { AgentMark, ProviderMark, VersionMark } from "../../console-shapes/marks.ts";
 import { readConsole } from "./fetch.ts";
+import { queryClient } from "./queries.ts";
 
 /** How often marks are read anew, in ms. */
 const refreshMs = 30_000;
 
+const versionMarks = (agentId: string) => `version-marks?agentId=${agentId}`;
+const keyOf = (path: string) => ["marks", path];
+
 function useMarks<Mark>(path: string) {
   return useQuery({
-    queryKey: ["marks", path],
+    queryKey: keyOf(path),
     queryFn: ({ signal }) => readConsole<{ data: readonly Mark[] }>(`/console/api/${path}`, { signal }),
     refetchInterval: refreshMs,
   });
@@ -25,5 +29,10 @@ export function useAgentMarks() {
 
 /** Who made an agent's versions, and what their turns came to. */
 export function useVersionMarks(agentId: string) {
-  return useMarks<VersionMark>(`version-marks?agentId=${agentId}`);
+  return useMarks<VersionMark>(versionMarks(agentId));
+}
+
+/** Reads the marks of an agent's versions again: one that was just made has its maker among them. */
+export function readVersionMarksAnew(agentId: string): Promise<void> {
+  return queryClient.invalidateQueries({ queryKey: keyOf(versionMarks(agentId)) });
 }
