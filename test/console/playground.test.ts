@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { durationText } from "../../src/console/parts/moment.ts";
 import { hasBrowser, useConsole } from "../harness/console-browser.ts";
 import { eventually } from "../harness/harness.ts";
 import { Player, played as script } from "../harness/player.ts";
@@ -149,6 +150,26 @@ describe.skipIf(!hasBrowser)("the playground", () => {
     await player.visit.button("Approve").waitFor({ state: "detached" });
     await player.visit.press("Send");
     await eventually(async () => (await player.roles()).length === 4);
+  });
+
+  test("does not count the wait for a person as the turn's time", async () => {
+    const player = await open();
+    await player.send(script('tool=memory_save args={"text":"tea"} ; text="Noted."'));
+    await player.visit.button("Approve").waitFor();
+    // Longer than the model and its tool take by far.
+    await Bun.sleep(15_000);
+    await player.visit.press("Approve");
+    await player.answers("Noted.");
+    await player.settled();
+    const [turn] = (await t.parley.turns.list({ sessionId: player.sessionId })).data;
+    if (turn === undefined) throw new Error("There is no turn.");
+    expect(turn.waitedMs).toBeGreaterThan(10_000);
+    const footer = player.page.locator(".last-turn");
+    await footer.getByText(durationText(turn.runMs), { exact: true }).waitFor();
+    await footer.getByText(`waited ${durationText(turn.waitedMs)} for people`).waitFor();
+    const passed = Date.parse(turn.firstTextAt ?? "") - Date.parse(turn.acceptedAt);
+    await footer.getByText(`first text after ${durationText(passed - turn.waitedMs)}`).waitFor();
+    expect(await player.visit.wrongs()).toEqual([]);
   });
 
   test("shows what was decided elsewhere", async () => {

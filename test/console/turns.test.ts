@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { longestPart, stepSpans } from "../../src/console/turns/step-spans.ts";
-import { cancelOf, queryOf, ranOf } from "../../src/console/turns/turn-filters.ts";
+import { cancelOf, queryOf } from "../../src/console/turns/turn-filters.ts";
+import { firstTextOf, ranOf } from "../../src/console/turns/turn-times.ts";
 
 const now = Date.parse("2026-03-01T12:00:00Z");
 
@@ -114,5 +115,13 @@ describe("a turn as bars", () => {
     const ran = { ...turn, runMs: 3_000, waitedMs: 2_000 };
     expect([ranOf(ran, now), ranOf({ ...ran, finishedAt: null }, now + 8_000)]).toEqual([3_000, 5_000]);
     expect(ranOf({ ...ran, finishedAt: null, status: "waiting", waitedMs: 0 }, now + 8_000)).toBe(3_000);
+  });
+
+  test("spoke after a time without its wait for people, unless it spoke before it waited", () => {
+    const of = (firstTextAt: string | null, waitedMs: number) =>
+      firstTextOf({ acceptedAt: "2026-03-01T12:00:00Z", firstTextAt, waitedMs });
+    expect(of("2026-03-01T12:00:05Z", 4_000)).toBe(1_000);
+    expect(of("2026-03-01T12:00:01Z", 4_000)).toBe(1_000);
+    expect(of(null, 4_000)).toBeNull();
   });
 });

@@ -4,6 +4,7 @@ import { parley } from "../api/client.ts";
 import { StatusBadge } from "../parts/badge.tsx";
 import { countText, durationText } from "../parts/moment.ts";
 import { costText } from "../parts/money.ts";
+import { firstTextOf, ranOf } from "../turns/turn-times.ts";
 
 interface LastTurnProps {
   readonly sessionId: string;
@@ -22,12 +23,13 @@ export function LastTurn({ sessionId, count }: LastTurnProps) {
   });
   const turn = data?.data[0];
   if (turn === undefined || turn.finishedAt === null) return null;
-  const firstText = turn.firstTextAt && Date.parse(turn.firstTextAt) - Date.parse(turn.acceptedAt);
+  const firstTextMs = firstTextOf(turn);
   return (
     <p className="last-turn">
       <StatusBadge status={turn.status} />
-      <span>{durationText(Date.parse(turn.finishedAt) - Date.parse(turn.acceptedAt))}</span>
-      {firstText !== null && firstText !== "" && <span>first text after {durationText(firstText)}</span>}
+      {turn.startedAt !== null && <span>{durationText(ranOf(turn, Date.now()))}</span>}
+      {firstTextMs !== null && <span>first text after {durationText(firstTextMs)}</span>}
+      {turn.waitedMs > 0 && <span>waited {durationText(turn.waitedMs)} for people</span>}
       <span>
         {countText(turn.inputTokens)} tokens in, {countText(turn.outputTokens)} out
       </span>

@@ -74,19 +74,3 @@ export function cancelOf(filters: TurnFilters): TurnsCancel | null {
   };
   return Object.keys(body).length === 0 ? null : body;
 }
-
-/** The milliseconds that a turn has run without waiting for people: of one that has not ended, until now. */
-export function ranOf(
-  turn: {
-    readonly status: string;
-    readonly startedAt: string | null;
-    readonly finishedAt: string | null;
-    readonly runMs: number;
-    readonly waitedMs: number;
-  },
-  now: number,
-): number {
-  // While it waits for a person it does not run, and its wait is known as of when it was read.
-  if (turn.finishedAt !== null || turn.status === "waiting") return turn.runMs;
-  return turn.startedAt === null ? 0 : Math.max(turn.runMs, now - Date.parse(turn.startedAt) - turn.waitedMs, 0);
-}

@@ -27,10 +27,10 @@ import {
   kindChoices,
   longestUsual,
   queryOf,
-  ranOf,
   statusChoices,
   type TurnFilters,
 } from "./turn-filters.ts";
+import { ranOf } from "./turn-times.ts";
 
 const pageRows = 50;
 

@@ -21,8 +21,9 @@ import { toast } from "../parts/toasts.tsx";
 import { UserLink } from "../parts/user-link.tsx";
 import { When } from "../parts/when.tsx";
 import { longestPart, stepSpans } from "./step-spans.ts";
-import { openStatuses, ranOf } from "./turn-filters.ts";
+import { openStatuses } from "./turn-filters.ts";
 import { TurnSteps } from "./turn-steps.tsx";
+import { ranOf } from "./turn-times.ts";
 import { messageText, useTurnWords } from "./turn-words.ts";
 
 /** One turn: why it ended as it did, what was asked and said, and what it did when. */

@@ -10,7 +10,7 @@ import { durationText } from "../parts/moment.ts";
 import { costSoFar, tokensSoFar } from "../parts/money.ts";
 import { TitleLine } from "../parts/title-line.tsx";
 import { When } from "../parts/when.tsx";
-import { ranOf } from "./turn-filters.ts";
+import { ranOf } from "./turn-times.ts";
 
 /** Rows before more are asked for. */
 const pageRows = 10;
