@@ -15,8 +15,10 @@ describe("a time that a screen is about", () => {
     expect(spanOf("2025-12", now)).toEqual({ from: at(2025, 11, 1), to: at(2026, 0, 1) });
     expect(spanOf("2026-02-27..2026-02-28", now)).toEqual({ from: at(2026, 1, 27), to: at(2026, 2, 1) });
     expect(
-      [undefined, "ever", "2026-13", "2026-02-28..2026-02-27", "..", "a..b"].map((name) => spanOf(name, now)),
-    ).toEqual(Array(6).fill(null));
+      [undefined, "ever", "2026-13", "2026-02-28..2026-02-27", "2026-02-31..2026-03-02", "..", "a..b"].map((name) =>
+        spanOf(name, now),
+      ),
+    ).toEqual(Array(7).fill(null));
   });
 
   test("has whole days for reports that are by the day", () => {

@@ -31,7 +31,14 @@ export function isSuspended(error: unknown): boolean {
 /** What to tell a person of an error. */
 export function errorText(error: unknown): string {
   if (isSuspended(error)) return "This tenant is suspended, until the operator lets it go on.";
-  if (error instanceof ParleyError) return error.message;
+  if (error instanceof ParleyError) return rangeText(error) ?? error.message;
   if (error instanceof TypeError) return "The service cannot be reached.";
   return error instanceof Error ? error.message : String(error);
+}
+
+/** What to tell a person of a time that was refused, which the service says of fields that no page has; null: it was not that. */
+function rangeText({ details, message }: ParleyError): string | null {
+  const isOfTime = details?.issues?.some(({ path }) => path === "from" || path === "to") ?? false;
+  const days = /\b\d+ days\b/.exec(message)?.[0];
+  return isOfTime && days !== undefined ? `At most ${days} can be shown.` : null;
 }

@@ -5,7 +5,6 @@ import type { AuditChoices, AuditedName } from "../../console-shapes/audit.ts";
 import { parley } from "../api/client.ts";
 import { useCursorList } from "../api/cursor-list.ts";
 import { readConsole } from "../api/fetch.ts";
-import { useFilters } from "../api/filters.ts";
 import { useKnown } from "../api/questions.ts";
 import { CopyButton } from "../parts/copyable-id.tsx";
 import type { Column } from "../parts/data-table.tsx";
@@ -14,6 +13,7 @@ import { ListView } from "../parts/list-view.tsx";
 import { PageFrame } from "../parts/page.tsx";
 import { spanOf } from "../parts/periods.ts";
 import { RangeFilter } from "../parts/range-filter.tsx";
+import { useTimeFilters } from "../parts/time-filters.ts";
 import { When } from "../parts/when.tsx";
 import { actorText, resourcePlace, valueText } from "./audit-words.ts";
 
@@ -115,7 +115,7 @@ function useChoices({ action, actorId }: { readonly action?: string; readonly ac
 
 /** Who did what, the newest first. */
 export default function Audit() {
-  const [filters, setFilters] = useFilters("action", "actorId", "resourceId", "since");
+  const [filters, setFilters] = useTimeFilters("action", "actorId", "resourceId");
   const choices = useChoices(filters);
   const list = useCursorList<AuditEvent>({
     key: ["audit", filters],

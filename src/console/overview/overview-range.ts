@@ -1,4 +1,4 @@
-import { customDays, daysIn, midnight, type PeriodName, periodText } from "../parts/periods.ts";
+import { daysIn, isOtherDays, midnight, type PeriodName, periodText } from "../parts/periods.ts";
 
 /** The times that an overview can be of, beside days that are chosen one by one. */
 export const overviewPeriods = [
@@ -31,7 +31,7 @@ const refreshMs = 60_000;
 
 /** Returns the time of an overview by its name in the address; the last hour where there is none of that name. */
 export function overviewRange(name: string | undefined, now: Date): OverviewTime {
-  const known = overviewPeriods.some((period) => period === name) || customDays(name) !== null;
+  const known = overviewPeriods.some((period) => period === name) || isOtherDays(name);
   const chosen = known && name !== undefined ? name : usualPeriod;
   const moves = moving[chosen];
   if (moves !== undefined) return { name: chosen, query: `range=${chosen}`, ...moves };

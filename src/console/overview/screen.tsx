@@ -1,11 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
 import type { Overview } from "../../console-shapes/overview.ts";
 import { readConsole } from "../api/fetch.ts";
-import { useFilters } from "../api/filters.ts";
 import { errorText } from "../api/queries.ts";
 import { PageFrame, Section } from "../parts/page.tsx";
 import { RangeFilter } from "../parts/range-filter.tsx";
 import { Await } from "../parts/states.tsx";
+import { useTimeFilters } from "../parts/time-filters.ts";
 import { When } from "../parts/when.tsx";
 import { FailingProviders } from "./failing-providers.tsx";
 import { OverviewFigures } from "./figures.tsx";
@@ -15,7 +15,7 @@ import { WaitingCalls } from "./waiting-calls.tsx";
 
 /** What turns came to in a time, live, and what waits for a person. */
 export default function OverviewScreen() {
-  const [filters, setFilters] = useFilters("since");
+  const [filters, setFilters] = useTimeFilters();
   const range = overviewRange(filters.since, new Date());
   const overview = useQuery({
     queryKey: ["overview", range.query],

@@ -56,8 +56,19 @@ export function customName({ from, to }: DaySpan): string {
 /** The days that a name of `customName` means; null for any other text. */
 export function customDays(name: string | undefined): DaySpan | null {
   const [from = "", to = "", ...more] = (name ?? "").split("..");
-  const isOne = [from, to].every((day) => dayPattern.test(day) && !Number.isNaN(Date.parse(day)));
+  const isOne = [from, to].every(isDay);
   return isOne && more.length === 0 && from <= to ? { from, to } : null;
+}
+
+/** Whether a text is a day that there is: some browsers take 31 February for one in March. */
+function isDay(text: string): boolean {
+  const at = dayPattern.test(text) ? Date.parse(text) : Number.NaN;
+  return !Number.isNaN(at) && new Date(at).toISOString().startsWith(text);
+}
+
+/** Whether a name means days that are none of `periods`: chosen one by one, or a month. */
+export function isOtherDays(name: string | undefined): boolean {
+  return customDays(name) !== null || monthOf(name) !== null;
 }
 
 /** What a time is called; null where there is none of this name. */

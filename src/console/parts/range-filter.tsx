@@ -4,9 +4,11 @@ import {
   customName,
   dayPeriods,
   daysIn,
+  isOtherDays,
   olderMonthsOf,
   type PeriodName,
   periods,
+  periodText,
   spanOf,
 } from "./periods.ts";
 
@@ -36,8 +38,8 @@ export function RangeFilter({
   now,
 }: RangeFilterProps) {
   const id = useId();
-  const older = ofDays ? olderMonthsOf(now) : [];
   const days = customDays(value);
+  const older = monthsFor(value, ofDays ? olderMonthsOf(now) : []);
   const known = periods.filter(({ name }) => names === undefined || names.includes(name));
   const isKnown = [...known, ...older].some(({ name }) => name === value);
   const chosen = days !== null ? custom : isKnown ? value : usual;
@@ -82,6 +84,12 @@ export function RangeFilter({
       )}
     </>
   );
+}
+
+/** These months, with that of the address where it is another one: links lead to any month. */
+function monthsFor(value: string | undefined, months: readonly { readonly name: string; readonly label: string }[]) {
+  const isOther = isOtherDays(value) && customDays(value) === null && months.every(({ name }) => name !== value);
+  return isOther && value !== undefined ? [...months, { name: value, label: periodText(value) ?? value }] : months;
 }
 
 /** The days that stand there when a person begins to choose them: those of the time before. */

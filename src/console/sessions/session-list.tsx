@@ -1,6 +1,6 @@
 import { Link } from "wouter";
 import { useAgentName } from "../api/agents.ts";
-import { type Filters, useFilters } from "../api/filters.ts";
+import type { Filters } from "../api/filters.ts";
 import { useSessionList } from "../api/session-list.ts";
 import { AgentPicker } from "../parts/agent-picker.tsx";
 import { CopyLink } from "../parts/copyable-id.tsx";
@@ -9,6 +9,7 @@ import { ListView } from "../parts/list-view.tsx";
 import { PageFrame } from "../parts/page.tsx";
 import { spanOf } from "../parts/periods.ts";
 import { RangeFilter } from "../parts/range-filter.tsx";
+import { useTimeFilters } from "../parts/time-filters.ts";
 import { UserLink } from "../parts/user-link.tsx";
 import { FoundSessions } from "./found-sessions.tsx";
 import { sessionColumns } from "./session-columns.tsx";
@@ -29,7 +30,7 @@ const statusChoices = [
 
 /** Sessions, the one that was used last first. */
 export function SessionList() {
-  const [filters, setFilters] = useFilters(...filterNames);
+  const [filters, setFilters] = useTimeFilters(...filterNames);
   const { agentId, userId, words } = filters;
   return (
     <PageFrame title="Sessions" actionsNeed="reader" actions={<CopyLink />}>

@@ -3,7 +3,6 @@ import { Link } from "wouter";
 import { useAgentName } from "../api/agents.ts";
 import { parley } from "../api/client.ts";
 import { useCursorList } from "../api/cursor-list.ts";
-import { useFilters } from "../api/filters.ts";
 import { useQuestions } from "../api/questions.ts";
 import { useMay } from "../api/role.ts";
 import { AgentPicker } from "../parts/agent-picker.tsx";
@@ -17,6 +16,7 @@ import { durationText } from "../parts/moment.ts";
 import { costSoFar, tokensSoFar } from "../parts/money.ts";
 import { PageFrame } from "../parts/page.tsx";
 import { RangeFilter } from "../parts/range-filter.tsx";
+import { useTimeFilters } from "../parts/time-filters.ts";
 import { TitleLine } from "../parts/title-line.tsx";
 import { UserLink } from "../parts/user-link.tsx";
 import { When } from "../parts/when.tsx";
@@ -36,7 +36,7 @@ const pageRows = 50;
 
 /** Turns of all agents, the newest first, or the longest of a time. */
 export function TurnList() {
-  const [filters, setFilters] = useFilters(...filterNames);
+  const [filters, setFilters] = useTimeFilters(...filterNames);
   const longest = filters.order === "longest";
   const list = useCursorList<TurnSummary>({
     key: ["turns", filters],

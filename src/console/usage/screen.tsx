@@ -2,7 +2,6 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "wouter";
 import { useAgentName } from "../api/agents.ts";
 import { parley } from "../api/client.ts";
-import { useFilters } from "../api/filters.ts";
 import { useProviders } from "../api/providers.ts";
 import { useMay } from "../api/role.ts";
 import { AgentPicker } from "../parts/agent-picker.tsx";
@@ -14,9 +13,10 @@ import { FilterBar, TextFilter } from "../parts/filter-bar.tsx";
 import { countText, durationText } from "../parts/moment.ts";
 import { costText } from "../parts/money.ts";
 import { PageFrame, Section } from "../parts/page.tsx";
-import { customName, type DaySpan, daysIn, periodText } from "../parts/periods.ts";
+import { customName, type DaySpan, daysIn } from "../parts/periods.ts";
 import { RangeFilter } from "../parts/range-filter.tsx";
 import { Await, Empty } from "../parts/states.tsx";
+import { useTimeFilters } from "../parts/time-filters.ts";
 import { BarFigure } from "./bar-figure.tsx";
 import { DayPlots } from "./day-plots.tsx";
 import {
@@ -29,6 +29,7 @@ import {
   type UsageRow,
   usageChoices,
 } from "./usage-rows.ts";
+import { UtcDays } from "./utc-days.tsx";
 
 /** The days of the report where none are chosen. */
 const usual = "month";
@@ -40,7 +41,7 @@ function customSince({ from, to }: { readonly from?: string; readonly to?: strin
 
 /** What was used: by day as plots, and by agent, model or user. */
 export default function UsageScreen() {
-  const [filters, setFilters] = useFilters("since", "from", "to", "agentId", "userId", "by", "measure");
+  const [filters, setFilters] = useTimeFilters("from", "to", "agentId", "userId", "by", "measure");
   const measure = measures.find((one) => one === filters.measure) ?? "tokens";
   const by = usageChoices.find((choice) => choice === filters.by) ?? "agent";
   const today = calendarOfUtc(new Date());
@@ -66,7 +67,7 @@ export default function UsageScreen() {
         <AgentPicker value={filters.agentId} onChange={(chosen) => setFilters({ agentId: chosen })} optional />
         <TextFilter label="User" value={filters.userId} onChange={(userId) => setFilters({ userId })} />
       </FilterBar>
-      <p className="hint">{periodText(customName(days))}. Days begin and end by UTC.</p>
+      <UtcDays days={days} />
       <DayPlots about={about} />
       <p className="hint">
         A turn counts when it has ended: those that wait for a person are in the overview alone. A call costs what its

@@ -3,7 +3,6 @@ import type { UsageBucket } from "parley/client";
 import { useState } from "react";
 import { useLocation } from "wouter";
 import { parley } from "../api/client.ts";
-import { useFilters } from "../api/filters.ts";
 import { AgentPicker } from "../parts/agent-picker.tsx";
 import { Button } from "../parts/button.tsx";
 import { CopyLink } from "../parts/copyable-id.tsx";
@@ -16,9 +15,11 @@ import { PageFrame } from "../parts/page.tsx";
 import { type DaySpan, daysIn } from "../parts/periods.ts";
 import { RangeFilter } from "../parts/range-filter.tsx";
 import { Await, Empty } from "../parts/states.tsx";
+import { useTimeFilters } from "../parts/time-filters.ts";
 import { UserLink } from "../parts/user-link.tsx";
 import { userPath } from "../parts/user-path.ts";
 import { calendarOfUtc } from "../usage/usage-rows.ts";
+import { UtcDays } from "../usage/utc-days.tsx";
 
 /** The time where none is chosen. */
 const usual = "this-month";
@@ -35,7 +36,7 @@ const columns: readonly Column<UsageBucket>[] = [
 
 /** The end users of a time, the one with the most tokens first. */
 export function UserList() {
-  const [filters, setFilters] = useFilters("since", "agentId");
+  const [filters, setFilters] = useTimeFilters("agentId");
   const today = calendarOfUtc(new Date());
   const days = daysIn(filters.since, today) ?? (daysIn(usual, today) as DaySpan);
   const query = {
@@ -59,6 +60,7 @@ export function UserList() {
         />
         <AgentPicker value={filters.agentId} onChange={(chosen) => setFilters({ agentId: chosen })} optional />
       </FilterBar>
+      <UtcDays days={days} />
       <Await query={usage}>
         {({ buckets }) => {
           const rows = buckets.filter(({ userId }) => userId).toSorted((one, other) => tokensOf(other) - tokensOf(one));

@@ -2,7 +2,6 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "wouter";
 import { useAgentName } from "../api/agents.ts";
 import { parley } from "../api/client.ts";
-import { useFilters } from "../api/filters.ts";
 import { ButtonLink } from "../parts/button.tsx";
 import { CopyLink } from "../parts/copyable-id.tsx";
 import { CostFact, unpricedOf } from "../parts/cost.tsx";
@@ -12,10 +11,12 @@ import { Facts, PageFrame, Section } from "../parts/page.tsx";
 import { type DaySpan, daysIn } from "../parts/periods.ts";
 import { RangeFilter } from "../parts/range-filter.tsx";
 import { Await } from "../parts/states.tsx";
+import { useTimeFilters } from "../parts/time-filters.ts";
 import { StoppedMark } from "../parts/user-link.tsx";
 import { SessionsOf } from "../sessions/sessions-of.tsx";
 import { TurnsOf } from "../turns/turns-of.tsx";
 import { calendarOfUtc } from "../usage/usage-rows.ts";
+import { UtcDays } from "../usage/utc-days.tsx";
 import { NewClientToken } from "./client-token.tsx";
 import { ForgetUser } from "./forget-user.tsx";
 import { StopUser } from "./stop-user.tsx";
@@ -78,9 +79,10 @@ export function UserPage({ userId }: { readonly userId: string }) {
 const usual = "this-month";
 
 function UsedByUser({ userId }: { readonly userId: string }) {
-  const [filters, setFilters] = useFilters("since");
+  const [filters, setFilters] = useTimeFilters();
   const today = calendarOfUtc(new Date());
-  const days = daysIn(filters.since, today) ?? (daysIn(usual, today) as DaySpan);
+  const since = daysIn(filters.since, today) === null ? usual : filters.since;
+  const days = daysIn(since, today) as DaySpan;
   const query = { userId, ...days, groupBy: "model" as const };
   const usage = useQuery({
     queryKey: ["usage", "of-user", query],
@@ -94,16 +96,17 @@ function UsedByUser({ userId }: { readonly userId: string }) {
           usual={usual}
           ofDays
           now={today}
-          onChange={(since) => setFilters({ since })}
+          onChange={(chosen) => setFilters({ since: chosen })}
         />
       </FilterBar>
+      <UtcDays days={days} />
       <Await query={usage}>
         {({ totals, buckets }) => (
           <Facts
             facts={{
               Cost: totals.requestCount === 0 ? null : <CostFact of={totals} models={unpricedOf(buckets)} />,
               Turns: (
-                <Link href={`/turns?userId=${encodeURIComponent(userId)}&since=${filters.since ?? usual}`}>
+                <Link href={`/turns?userId=${encodeURIComponent(userId)}&since=${since}`}>
                   {countText(totals.requestCount)}
                 </Link>
               ),
