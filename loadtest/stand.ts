@@ -105,7 +105,14 @@ export async function startStand(options: StandOptions): Promise<Stand> {
     const addWorker = async (name = "work", settings: Readonly<Record<string, string>> = {}) =>
       (await run(name, ["src/main.ts", "work"], { ...env, ...settings }, /"working"/)).service;
     const startTogether = async () =>
-      (await run("start", ["src/main.ts", "start"], { ...env, REDIS_URL: "" }, /URL +(http:\S+)/)).service;
+      (
+        await run(
+          "start",
+          ["src/main.ts", "start"],
+          { ...env, REDIS_URL: "", PARLEY_HOME: join(home, "start") },
+          /URL +(http:\S+)/,
+        )
+      ).service;
     const server = await (options.together === true ? startTogether() : addServer());
     const { url } = server;
     const workers = options.together === true ? 0 : options.workers;
