@@ -1,7 +1,8 @@
 import type { MessageTurn } from "../console-shapes/words.ts";
-import { type AgentIds, andOf } from "../kernel/auth/agent-scope.ts";
+import { andOf } from "../kernel/auth/agent-scope.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import type { IdOf } from "../kernel/ids.ts";
+import type { TranscriptPart } from "./unanswered.ts";
 
 interface MessageTurnRow extends Omit<MessageTurn, "at"> {
   readonly at: Date;
@@ -17,11 +18,7 @@ const messagesMax = 1_000;
 export async function listMessageTurns(
   sql: AnySql,
   tenantId: IdOf<"tenant">,
-  {
-    sessionId,
-    fromMessageId,
-    agentIds,
-  }: { readonly sessionId: string; readonly fromMessageId: string | undefined; readonly agentIds: AgentIds },
+  { sessionId, fromMessageId, agentIds }: TranscriptPart,
 ): Promise<MessageTurn[]> {
   const rows = await sql<MessageTurnRow[]>`
     select m.id as message_id, t.id as turn_id,

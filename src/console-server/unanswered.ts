@@ -9,6 +9,14 @@ interface UnansweredRow extends Omit<UnansweredTurn<UiMessage>, "acceptedAt"> {
   readonly acceptedAt: Date;
 }
 
+/** What is shown of a transcript, to whom. */
+export interface TranscriptPart {
+  readonly sessionId: string;
+  /** The first message that is shown; undefined: all are. */
+  readonly fromMessageId: string | undefined;
+  readonly agentIds: AgentIds;
+}
+
 /** Turns without an answer that are shown beside one part of a transcript. */
 const unansweredMax = 100;
 
@@ -19,11 +27,7 @@ const unansweredMax = 100;
 export async function listUnanswered(
   sql: AnySql,
   tenantId: IdOf<"tenant">,
-  {
-    sessionId,
-    fromMessageId,
-    agentIds,
-  }: { readonly sessionId: string; readonly fromMessageId: string | undefined; readonly agentIds: AgentIds },
+  { sessionId, fromMessageId, agentIds }: TranscriptPart,
 ): Promise<UnansweredTurn<UiMessage>[]> {
   const rows = await sql<UnansweredRow[]>`
     with since as (
