@@ -1,5 +1,6 @@
 import type { AnySql, Sql } from "../kernel/database/client.ts";
 import { derivedId, type IdOf } from "../kernel/ids.ts";
+import { hasLiveJobSql, jobKeySql } from "../kernel/queue/add-job.ts";
 import { textsOf } from "../messages/text.ts";
 import type { UiMessage } from "../messages/ui-message.ts";
 import { insertDeliveries, type NewDelivery } from "./delivery-states.ts";
@@ -26,12 +27,48 @@ interface StoppedTurn {
   readonly partCount: number | null;
 }
 
+/** A stop of a turn: its end, when the ids are the same, or a continuation that waits for answers. */
+interface Stop {
+  readonly turnId: string;
+  readonly stopId: string;
+}
+
+/** Of a session's turns and continuations so many of the latest are looked at for what its chat was not told yet. */
+const earlierStopsMax = 50;
+
 /**
  * Hands what a turn has said to its chat: its reply, and the approval cards of one that stops to ask, as deliveries with a
  * job that posts them. Part of the job `turn.after`; safe to repeat, because their ids are derived from what they are of.
  * Does nothing for a turn that is not a chat's.
+ *
+ * Such jobs run beside each other, or are tried again much later. So what the session's turns said before, and whose jobs
+ * are not done, is handed over first: a thread has its answers in the order of its questions.
  */
-export async function tellChat(sql: Sql, { turnId, stopId }: { turnId: string; stopId: string }): Promise<void> {
+export async function tellChat(sql: Sql, stop: Stop): Promise<void> {
+  for (const earlier of await earlierStops(sql, stop)) await tellStop(sql, earlier);
+  await tellStop(sql, stop);
+}
+
+/** The stops of a chat's session before this one whose job `turn.after` runs or is still to run, the oldest first. */
+function earlierStops(sql: AnySql, { turnId, stopId }: Stop): Promise<Stop[]> {
+  return sql<Stop[]>`
+    with /* chat.earlier_stops */ stop as (
+      select t.session_id, coalesce(c.created_at, t.finished_at) as at
+      from turns t left join continuations c on c.id = ${stopId}
+      where t.id = ${turnId} and t.kind = 'chat'
+    ), latest as (
+      (select t.id as turn_id, t.id as stop_id, t.finished_at as at from stop join turns t on t.session_id = stop.session_id
+       order by t.accepted_at desc limit ${earlierStopsMax})
+      union all
+      (select c.turn_id, c.id, c.created_at from stop join continuations c on c.session_id = stop.session_id
+       order by c.created_at desc limit ${earlierStopsMax})
+    )
+    select latest.turn_id, latest.stop_id from latest, stop
+    where latest.at < stop.at and ${hasLiveJobSql(sql, jobKeySql(sql, "turn.after", sql`latest.stop_id`))}
+    order by latest.at`;
+}
+
+async function tellStop(sql: Sql, { turnId, stopId }: Stop): Promise<void> {
   const turn = await readStopped(sql, turnId);
   if (turn === null) return;
   const deliveries = stopId === turnId ? repliesOf(turn, stopId) : await asksOf(sql, turn, stopId);

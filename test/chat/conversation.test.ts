@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { lineTurnsMax } from "../../src/kernel/limits.ts";
+import { addJob } from "../../src/kernel/queue/add-job.ts";
 import { useChat } from "../harness/chat-fixture.ts";
 import { eventually } from "../harness/harness.ts";
 import { lineIs } from "../harness/line.ts";
@@ -132,6 +133,32 @@ describe("a conversation in Slack", () => {
     const messages = await fixture.inThread(thread, 6);
     expect(messages.slice(3).map(({ text }) => text)).toEqual(["one", "two", "three"]);
     expect((await t.call("GET", `/v1/agents/${agentId}/sessions`)).body.data).toHaveLength(1);
+  });
+
+  test("answers come in the order of the questions, also where the one before is not handed over yet", async () => {
+    const { t, agentId } = await fixture.tenant();
+    const connection = await fixture.connectSlack(t, agentId);
+    const thread = await fixture.mention(connection, '[[sim: text="one"]]');
+    await fixture.inThread(thread, 1);
+    await fixture.mention(connection, '[[sim: text="two"]]', { thread });
+    await fixture.inThread(thread, 2);
+    const { sql } = fixture.h;
+    const turns = await sql<{ id: string }[]>`select id from turns where tenant_id = ${t.id} order by accepted_at`;
+    const [one, two] = turns.map(({ id }) => id) as [string, string];
+    await eventually(async () => {
+      const jobs =
+        await sql`select 1 from graphile_worker._private_jobs where key in (${`turn.after:${one}`}, ${`turn.after:${two}`})`;
+      const open =
+        await sql`select 1 from chat_deliveries where connection_id = ${connection.id} and status = 'pending'`;
+      return jobs.length + open.length === 0;
+    });
+    // As if neither had been handed over: the first one's job comes in an hour, the second one's now.
+    await sql`delete from chat_deliveries where connection_id = ${connection.id}`;
+    const inAnHour = { runAt: new Date(Date.now() + 3_600_000) };
+    await addJob(sql, "turn.after", { stopId: one, turnId: one, tenantId: t.id }, inAnHour);
+    await addJob(sql, "turn.after", { stopId: two, turnId: two, tenantId: t.id });
+    const messages = await fixture.inThread(thread, 4);
+    expect(messages.slice(2).map(({ text }) => text)).toEqual(["one", "two"]);
   });
 
   test("messages that wait in a line meet the agent as it is when their turns start, and a disabled connection gets no answer", async () => {
