@@ -18,9 +18,16 @@ type Bound = (s: Scene, op: string, form: Form) => Promise<{ last: ApiResponse; 
 const between =
   (last: (s: Scene) => Promise<Partial<Call>> | Partial<Call>, beyond: typeof last): Bound =>
   async (s, op, form) => ({
-    last: await ask(s, op, form, await last(s)),
+    last: await askPatiently(s, op, form, await last(s)),
     beyond: await ask(s, op, form, await beyond(s)),
   });
+
+/** The largest request may take a busy machine longer than the service waits for its database: 503, to be asked again. */
+async function askPatiently(...[s, op, form, change]: Parameters<typeof ask>): Promise<ApiResponse> {
+  let response = await ask(s, op, form, change);
+  for (let again = 0; again < 3 && response.status === 503; again += 1) response = await ask(s, op, form, change);
+  return response;
+}
 
 /** A cap that is met by asking again and again, after all but one place were filled. */
 const filled =
