@@ -20,15 +20,12 @@ async function listed(sessionId: string) {
 
 /** Puts turns into the line behind another one. */
 async function enqueue(turnId: string, messages: readonly object[]): Promise<void> {
-  await h.sql.begin(async (sql) => {
-    await sql`alter table turns drop constraint if exists turns_status_check`;
-    for (const [place, message] of messages.entries())
-      await sql`
-        insert into turns (id, tenant_id, agent_id, session_id, kind, status, agent_version, input, assistant_message_id, accepted_at)
-        select 'turn_line' || ${place}::text || right(id, 19), tenant_id, agent_id, session_id, kind, 'enqueued', agent_version,
-          ${sql.typed(message as never, 114)}, 'msg_' || ${place}::text || right(id, 23), now() + ${place} * interval '1 ms'
-        from turns where id = ${turnId}`;
-  });
+  for (const [place, message] of messages.entries())
+    await h.sql`
+      insert into turns (id, tenant_id, agent_id, session_id, kind, status, line_place, agent_version, input, assistant_message_id)
+      select 'turn_line' || ${place}::text || right(id, 19), tenant_id, agent_id, session_id, kind, 'enqueued', ${place}::int, agent_version,
+        ${h.sql.typed(message as never, 114)}, 'msg_' || ${place}::text || right(id, 23)
+      from turns where id = ${turnId}`;
 }
 
 const leaveLine = (sessionId: string) =>
