@@ -33,7 +33,7 @@ interface Stop {
   readonly stopId: string;
 }
 
-/** Of a session's turns and continuations so many of the latest are looked at for what its chat was not told yet. */
+/** Turns, and continuations, of a session that are looked at, the latest first, for what its chat was not told yet. */
 const earlierStopsMax = 50;
 
 /**
