@@ -33,7 +33,7 @@ interface Stop {
   readonly stopId: string;
 }
 
-/** Turns, and continuations, of a session that are looked at, the latest first, for what its chat was not told yet. */
+/** Turns, and continuations, before a stop that are looked at, the latest first, for what their chat was not told yet. */
 const earlierStopsMax = 50;
 
 /**
@@ -45,31 +45,35 @@ const earlierStopsMax = 50;
  * are not done, is handed over first: a thread has its answers in the order of its questions.
  */
 export async function tellChat(sql: Sql, stop: Stop): Promise<void> {
-  for (const earlier of await earlierStops(sql, stop)) await tellStop(sql, earlier);
-  await tellStop(sql, stop);
+  const turn = await readStopped(sql, stop.turnId);
+  if (turn === null) return;
+  for (const earlier of await earlierStops(sql, stop))
+    await handOver(sql, await readStopped(sql, earlier.turnId), earlier);
+  await handOver(sql, turn, stop);
 }
 
-/** The stops of a chat's session before this one whose job `turn.after` runs or is still to run, the oldest first. */
+/** The stops of a session before this one whose job `turn.after` runs or is still to run, the oldest first. */
 function earlierStops(sql: AnySql, { turnId, stopId }: Stop): Promise<Stop[]> {
   return sql<Stop[]>`
     with /* chat.earlier_stops */ stop as (
       select t.session_id, coalesce(c.created_at, t.finished_at) as at
       from turns t left join continuations c on c.id = ${stopId}
-      where t.id = ${turnId} and t.kind = 'chat'
-    ), latest as (
-      (select t.id as turn_id, t.id as stop_id, t.finished_at as at from stop join turns t on t.session_id = stop.session_id
+      where t.id = ${turnId}
+    ), earlier as (
+      (select t.id as turn_id, t.id as stop_id, t.finished_at as at
+       from stop join turns t on t.session_id = stop.session_id and t.finished_at < stop.at
        order by t.accepted_at desc limit ${earlierStopsMax})
       union all
-      (select c.turn_id, c.id, c.created_at from stop join continuations c on c.session_id = stop.session_id
+      (select c.turn_id, c.id, c.created_at
+       from stop join continuations c on c.session_id = stop.session_id and c.created_at < stop.at
        order by c.created_at desc limit ${earlierStopsMax})
     )
-    select latest.turn_id, latest.stop_id from latest, stop
-    where latest.at < stop.at and ${hasLiveJobSql(sql, jobKeySql(sql, "turn.after", sql`latest.stop_id`))}
-    order by latest.at`;
+    select turn_id, stop_id from earlier
+    where ${hasLiveJobSql(sql, jobKeySql(sql, "turn.after", sql`earlier.stop_id`))}
+    order by at`;
 }
 
-async function tellStop(sql: Sql, { turnId, stopId }: Stop): Promise<void> {
-  const turn = await readStopped(sql, turnId);
+async function handOver(sql: Sql, turn: StoppedTurn | null, { turnId, stopId }: Stop): Promise<void> {
   if (turn === null) return;
   const deliveries = stopId === turnId ? repliesOf(turn, stopId) : await asksOf(sql, turn, stopId);
   await insertDeliveries(sql, turn, deliveries);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { lineTurnsMax } from "../../src/kernel/limits.ts";
 import { addJob } from "../../src/kernel/queue/add-job.ts";
+import { jobKey } from "../../src/kernel/queue/catalogue.ts";
 import { useChat } from "../harness/chat-fixture.ts";
 import { eventually } from "../harness/harness.ts";
 import { lineIs } from "../harness/line.ts";
@@ -146,8 +147,8 @@ describe("a conversation in Slack", () => {
     const turns = await sql<{ id: string }[]>`select id from turns where tenant_id = ${t.id} order by accepted_at`;
     const [one, two] = turns.map(({ id }) => id) as [string, string];
     await eventually(async () => {
-      const jobs =
-        await sql`select 1 from graphile_worker._private_jobs where key in (${`turn.after:${one}`}, ${`turn.after:${two}`})`;
+      const keys = [one, two].map((id) => jobKey("turn.after", id));
+      const jobs = await sql`select 1 from graphile_worker._private_jobs where key = any(${keys})`;
       const open =
         await sql`select 1 from chat_deliveries where connection_id = ${connection.id} and status = 'pending'`;
       return jobs.length + open.length === 0;
