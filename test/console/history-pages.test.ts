@@ -46,7 +46,7 @@ describe.skipIf(!hasBrowser)("the screens of turns", () => {
     await eventually(async () => (await rows.count()) === 1);
     await person.page.getByLabel("Status").selectOption("failed");
     await person.hasAddress("status=failed");
-    await person.page.getByLabel("Time").selectOption("hour");
+    await person.page.getByLabel("Time", { exact: true }).selectOption("hour");
     await person.page.reload();
     await rows.getByRole("link", { name: "[[sim: fail=401]]" }).waitFor();
     expect(await rows.count()).toBe(1);
@@ -268,9 +268,9 @@ describe.skipIf(!hasBrowser)("the screens of usage and audit", () => {
     expect(await rows.textContent()).not.toContain("twice");
     await person.page.getByLabel("Who").selectOption({ label: "test (API key)" });
     await person.hasAddress("actorId=ak_");
-    await person.page.getByLabel("Time").selectOption("Yesterday");
+    await person.page.getByLabel("Time", { exact: true }).selectOption("Yesterday");
     await person.sees("No event matches.");
-    await person.page.getByLabel("Time").selectOption("Last hour");
+    await person.page.getByLabel("Time", { exact: true }).selectOption("Last hour");
     await rows.getByRole("link", { name: "test" }).waitFor();
     await rows.getByRole("link", { name: hostile }).click();
     await person.heading(hostile).waitFor();

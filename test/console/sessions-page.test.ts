@@ -46,7 +46,7 @@ describe.skipIf(!hasBrowser)("the screens of sessions", () => {
     await person.page.getByLabel("Last turn").selectOption("failed");
     await person.hasAddress("status=failed");
     await eventually(async () => (await rows.count()) === 1);
-    await person.page.getByLabel("Time").selectOption("Today");
+    await person.page.getByLabel("Time", { exact: true }).selectOption("Today");
     await person.hasAddress("since=today");
     await failed.getByRole("link", { name: "Is anybody there?" }).click();
     await person.page.getByRole("region", { name: "Why it ended" }).waitFor();

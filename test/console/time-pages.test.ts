@@ -17,7 +17,7 @@ function asked(person: ConsoleVisit): string[] {
   return addresses;
 }
 
-const time = (person: ConsoleVisit) => person.page.getByLabel("Time");
+const time = (person: ConsoleVisit) => person.page.getByLabel("Time", { exact: true });
 const chosen = (person: ConsoleVisit) => time(person).locator("option:checked").textContent();
 
 describe.skipIf(!hasBrowser)("days that reports are by", () => {
