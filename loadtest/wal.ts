@@ -3,7 +3,7 @@
  * and its transactions. Each turn makes its session. Whole pages, which the first change after a checkpoint
  * writes, are told apart.
  *
- *     bun loadtest/wal.ts [--clients 50] [--seconds 5]
+ *     bun loadtest/wal.ts [--clients 50] [--seconds 5] [--together]
  */
 import { parseArgs } from "node:util";
 import postgres from "postgres";
@@ -12,7 +12,11 @@ import { printLine } from "./figures.ts";
 import { type Stand, startStand } from "./stand.ts";
 
 const { values } = parseArgs({
-  options: { clients: { type: "string", default: "50" }, seconds: { type: "string", default: "5" } },
+  options: {
+    clients: { type: "string", default: "50" },
+    seconds: { type: "string", default: "5" },
+    together: { type: "boolean", default: false },
+  },
 });
 /** Before what counts, so that plans are made. */
 const warmUpSeconds = 3;
@@ -66,7 +70,7 @@ async function measure(stand: Stand, sql: postgres.Sql): Promise<void> {
     printLine(`${(bytes / turns).toFixed(0).padStart(6)} ${(entries / turns).toFixed(2).padStart(6)}  ${relation}`);
 }
 
-const stand = await startStand({ workers: 1 });
+const stand = await startStand({ workers: 1, together: values.together });
 const sql = postgres(stand.databaseUrl, { max: 1, onnotice: () => {} });
 try {
   await measure(stand, sql);
