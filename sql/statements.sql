@@ -270,9 +270,10 @@ and exists (select 1 from agents a where a.id = s.agent_id);
 select /* tenant.lock_running */ pg_advisory_xact_lock(hashtextextended($1, 0));
 
 
--- turn.accept: 10 texts
+-- turn.accept: 11 texts
 
 -- when: one turn of a new session
+-- when: a stateless generation
 -- parameters: $1 text turn_…, $2 text ten_…, $3 text ag_…, $4 text ss_…, $5 text, $6 boolean, $7 boolean, $8 text,
 --   $9 integer, $10 integer, $11 text, $12 json, $13 text, $14 bigint, $15 text msg_…, $16 text, $17 json, $18 json,
 --   $19 json, $20 text req_…, $21 text, $22 timestamp with time zone, $23 integer, $24 boolean, $25 text, $26 text,
@@ -287,7 +288,8 @@ asked as not materialized (
       select 1 from turns q where q.tenant_id = sent.tenant_id and q.status in ('enqueued', 'queued') limit queued_turns_max) counted) >= queued_turns_max as is_full, is_counted or (
     select true from turns p where p.tenant_id = sent.tenant_id and (p.status = 'queued' and p.parked_at is not null and p.cancel_requested_at is null) order by p.accepted_at, p.id limit 1) is not null as is_parked
   from (select $1::text as turn_id , $2::text as tenant_id , $3::text as agent_id , $4::text as session_id , $5::text as kind , $6::boolean as new_session , $7::boolean as visible , $8::text as first_preview , $9::int as pinned_version , $10::int as agent_version , $11::text as trigger , $12::json as input , $13::text as message_id , $14::bigint as keep_seq , $15::text as assistant_message_id , $16::text as user_id , $17::json as metadata , $18::json as response_format , $19::json as caller_options , $20::text as request_id , $21::text as traceparent , $22::timestamptz as write_before , $23::int as queued_turns_max , $24::boolean as is_counted , $25::text as key_digest , $26::text as form , $27::text as idempotency_key , $28::bytea as request_digest) sent
-), due as materialized (
+),
+due as materialized (
   select asked.turn_id, agent.version, asked.user_id as turn_user_id, case
   when asked.key_digest is not null and not exists (
     select 1 from api_keys k join tenants n on n.id = k.tenant_id
@@ -320,13 +322,15 @@ made as (
   from due join asked using (turn_id) where new_session and word is null),
 accepted as (
   insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
-    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at)
+    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at
+  )
   select turn_id, tenant_id, agent_id, session_id, kind, version, trigger, input, keep_seq,
   assistant_message_id, new_session and not visible, turn_user_id, metadata, request_id, traceparent, response_format,
   caller_options, case when is_parked then now() end
   from due join asked using (turn_id) where word is null
   returning id, session_id, tenant_id, parked_at
-), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
+),
+job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
   select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $30::smallint, id from (
     select id as kind_id from graphile_worker._private_tasks where identifier = 'turn'
   ) kind cross join (select * from accepted where parked_at is null) queued returning key)
@@ -355,7 +359,8 @@ sent as materialized (select turn_id::text, tenant_id::text, agent_id::text, ses
 ), asked as materialized (
   select sent.*, coalesce(place > places, false) as is_full, is_parked
   from (select *, row_number() over (partition by tenant_id) as place from sent) sent join shares using (tenant_id)
-), due as materialized (
+),
+due as materialized (
   select asked.turn_id, agent.version, coalesce(held.user_id, asked.user_id) as turn_user_id, case
   when asked.key_digest is not null and not exists (
     select 1 from api_keys k join tenants n on n.id = k.tenant_id
@@ -399,14 +404,16 @@ made as (
   from due join asked using (turn_id) where new_session and word is null),
 accepted as (
   insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
-    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at)
+    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at
+  )
   select turn_id, tenant_id, agent_id, session_id, kind, version, trigger, input, keep_seq,
   assistant_message_id, new_session and not visible, turn_user_id, metadata, request_id, traceparent, response_format,
   caller_options, case when is_parked then now() end
   from due join asked using (turn_id) where word is null
   on conflict (session_id) where status in ('queued', 'running', 'waiting') do nothing
   returning id, session_id, tenant_id, parked_at
-), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
+),
+job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
   select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $32::smallint, id from (
     select id as kind_id from graphile_worker._private_tasks where identifier = 'turn'
   ) kind cross join (select * from accepted where parked_at is null) queued returning key)
@@ -435,7 +442,8 @@ asked as not materialized (
       select 1 from turns q where q.tenant_id = sent.tenant_id and q.status in ('enqueued', 'queued') limit queued_turns_max) counted) >= queued_turns_max as is_full, is_counted or (
     select true from turns p where p.tenant_id = sent.tenant_id and (p.status = 'queued' and p.parked_at is not null and p.cancel_requested_at is null) order by p.accepted_at, p.id limit 1) is not null as is_parked
   from (select $1::text as turn_id , $2::text as tenant_id , $3::text as agent_id , $4::text as session_id , $5::text as kind , $6::boolean as new_session , $7::boolean as visible , $8::text as first_preview , $9::int as pinned_version , $10::int as agent_version , $11::text as trigger , $12::json as input , $13::text as message_id , $14::bigint as keep_seq , $15::text as assistant_message_id , $16::text as user_id , $17::json as metadata , $18::json as response_format , $19::json as caller_options , $20::text as request_id , $21::text as traceparent , $22::timestamptz as write_before , $23::int as queued_turns_max , $24::boolean as is_counted , $25::text as key_digest , $26::text as form , $27::text as idempotency_key , $28::bytea as request_digest) sent
-), due as materialized (
+),
+due as materialized (
   select asked.turn_id, agent.version, coalesce(held.user_id, asked.user_id) as turn_user_id, case
   when asked.key_digest is not null and not exists (
     select 1 from api_keys k join tenants n on n.id = k.tenant_id
@@ -504,19 +512,22 @@ counting as materialized (
     when is_unopened then 'unopened'
     when is_beyond then 'locked' end) as word
   from due left join judged using (turn_id)
-), made as (
+),
+made as (
   insert into sessions (id, tenant_id, agent_id, pinned_version, user_id, metadata, visible, first_message_preview)
   select session_id, tenant_id, agent_id, pinned_version, user_id, metadata, visible, first_preview
   from decided join asked using (turn_id) where new_session and word is null),
 accepted as (
   insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
-    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at)
+    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at
+  )
   select turn_id, tenant_id, agent_id, session_id, kind, version, trigger, input, keep_seq,
   assistant_message_id, new_session and not visible, turn_user_id, metadata, request_id, traceparent, response_format,
   caller_options, case when is_parked then now() end
   from decided join asked using (turn_id) where word is null
   returning id, session_id, tenant_id, parked_at
-), tallied as (
+),
+tallied as (
   update budget_spending s set used = s.used + n.turns from (
     select budget_id, series, period_start, user_id, agent_id, count(*) as turns from counting join accepted on accepted.id = counting.turn_id where counts
     group by budget_id, series, period_start, user_id, agent_id
@@ -558,7 +569,8 @@ sent as materialized (select turn_id::text, tenant_id::text, agent_id::text, ses
 ), asked as materialized (
   select sent.*, coalesce(place > places, false) as is_full, is_parked
   from (select *, row_number() over (partition by tenant_id) as place from sent) sent join shares using (tenant_id)
-), due as materialized (
+),
+due as materialized (
   select asked.turn_id, agent.version, coalesce(held.user_id, asked.user_id) as turn_user_id, case
   when asked.key_digest is not null and not exists (
     select 1 from api_keys k join tenants n on n.id = k.tenant_id
@@ -628,20 +640,23 @@ counting as materialized (
     when is_unopened then 'unopened'
     when is_beyond then 'locked' end) as word
   from due left join judged using (turn_id)
-), made as (
+),
+made as (
   insert into sessions (id, tenant_id, agent_id, pinned_version, user_id, metadata, visible, first_message_preview)
   select session_id, tenant_id, agent_id, pinned_version, user_id, metadata, visible, first_preview
   from decided join asked using (turn_id) where new_session and word is null),
 accepted as (
   insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
-    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at)
+    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at
+  )
   select turn_id, tenant_id, agent_id, session_id, kind, version, trigger, input, keep_seq,
   assistant_message_id, new_session and not visible, turn_user_id, metadata, request_id, traceparent, response_format,
   caller_options, case when is_parked then now() end
   from decided join asked using (turn_id) where word is null
   on conflict (session_id) where status in ('queued', 'running', 'waiting') do nothing
   returning id, session_id, tenant_id, parked_at
-), tallied as (
+),
+tallied as (
   update budget_spending s set used = s.used + n.turns from (
     select budget_id, series, period_start, user_id, agent_id, count(*) as turns from counting join accepted on accepted.id = counting.turn_id where counts
     group by budget_id, series, period_start, user_id, agent_id
@@ -661,6 +676,7 @@ case when parked_at is null then pg_notify($34, id || ' ' || coalesce(session_id
 union all select turn_id, word, null, null, null from decided where word is not null;
 
 -- when: one turn of a new session, with an Idempotency-Key
+-- when: a stateless generation, with an Idempotency-Key
 -- parameters: $1 text turn_…, $2 text ten_…, $3 text ag_…, $4 text ss_…, $5 text, $6 boolean, $7 boolean, $8 text,
 --   $9 integer, $10 integer, $11 text, $12 json, $13 text, $14 bigint, $15 text msg_…, $16 text, $17 json, $18 json,
 --   $19 json, $20 text req_…, $21 text, $22 timestamp with time zone, $23 integer, $24 boolean, $25 text, $26 text,
@@ -676,7 +692,8 @@ asked as not materialized (
       select 1 from turns q where q.tenant_id = sent.tenant_id and q.status in ('enqueued', 'queued') limit queued_turns_max) counted) >= queued_turns_max as is_full, is_counted or (
     select true from turns p where p.tenant_id = sent.tenant_id and (p.status = 'queued' and p.parked_at is not null and p.cancel_requested_at is null) order by p.accepted_at, p.id limit 1) is not null as is_parked
   from (select $1::text as turn_id , $2::text as tenant_id , $3::text as agent_id , $4::text as session_id , $5::text as kind , $6::boolean as new_session , $7::boolean as visible , $8::text as first_preview , $9::int as pinned_version , $10::int as agent_version , $11::text as trigger , $12::json as input , $13::text as message_id , $14::bigint as keep_seq , $15::text as assistant_message_id , $16::text as user_id , $17::json as metadata , $18::json as response_format , $19::json as caller_options , $20::text as request_id , $21::text as traceparent , $22::timestamptz as write_before , $23::int as queued_turns_max , $24::boolean as is_counted , $25::text as key_digest , $26::text as form , $27::text as idempotency_key , $28::bytea as request_digest) sent
-), due as materialized (
+),
+due as materialized (
   select asked.turn_id, agent.version, asked.user_id as turn_user_id, case
   when asked.key_digest is not null and not exists (
     select 1 from api_keys k join tenants n on n.id = k.tenant_id
@@ -711,13 +728,15 @@ made as (
   from due join asked using (turn_id) where new_session and word is null),
 accepted as (
   insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
-    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at)
+    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at
+  )
   select turn_id, tenant_id, agent_id, session_id, kind, version, trigger, input, keep_seq,
   assistant_message_id, new_session and not visible, turn_user_id, metadata, request_id, traceparent, response_format,
   caller_options, case when is_parked then now() end
   from due join asked using (turn_id) where word is null
   returning id, session_id, tenant_id, parked_at
-), kept as (
+),
+kept as (
   insert into idempotency_keys (tenant_id, key, request_digest, turn_id, resource_ids)
   select asked.tenant_id, idempotency_key, request_digest, turn_id, case when new_session and not visible then array[asked.session_id] end
   from accepted join asked on turn_id = id where idempotency_key is not null order by 1, 2), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
@@ -750,7 +769,8 @@ sent as materialized (select turn_id::text, tenant_id::text, agent_id::text, ses
 ), asked as materialized (
   select sent.*, coalesce(place > places, false) as is_full, is_parked
   from (select *, row_number() over (partition by tenant_id) as place from sent) sent join shares using (tenant_id)
-), due as materialized (
+),
+due as materialized (
   select asked.turn_id, agent.version, coalesce(held.user_id, asked.user_id) as turn_user_id, case
   when asked.key_digest is not null and not exists (
     select 1 from api_keys k join tenants n on n.id = k.tenant_id
@@ -796,14 +816,16 @@ made as (
   from due join asked using (turn_id) where new_session and word is null),
 accepted as (
   insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
-    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at)
+    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at
+  )
   select turn_id, tenant_id, agent_id, session_id, kind, version, trigger, input, keep_seq,
   assistant_message_id, new_session and not visible, turn_user_id, metadata, request_id, traceparent, response_format,
   caller_options, case when is_parked then now() end
   from due join asked using (turn_id) where word is null
   on conflict (session_id) where status in ('queued', 'running', 'waiting') do nothing
   returning id, session_id, tenant_id, parked_at
-), kept as (
+),
+kept as (
   insert into idempotency_keys (tenant_id, key, request_digest, turn_id, resource_ids)
   select asked.tenant_id, idempotency_key, request_digest, turn_id, case when new_session and not visible then array[asked.session_id] end
   from accepted join asked on turn_id = id where idempotency_key is not null order by 1, 2), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
@@ -830,7 +852,8 @@ asked as not materialized (
       select 1 from turns q where q.tenant_id = sent.tenant_id and q.status in ('enqueued', 'queued') limit queued_turns_max) counted) >= queued_turns_max as is_full, is_counted or (
     select true from turns p where p.tenant_id = sent.tenant_id and (p.status = 'queued' and p.parked_at is not null and p.cancel_requested_at is null) order by p.accepted_at, p.id limit 1) is not null as is_parked
   from (select $1::text as turn_id , $2::text as tenant_id , $3::text as agent_id , $4::text as session_id , $5::text as kind , $6::boolean as new_session , $7::boolean as visible , $8::text as first_preview , $9::int as pinned_version , $10::int as agent_version , $11::text as trigger , $12::json as input , $13::text as message_id , $14::bigint as keep_seq , $15::text as assistant_message_id , $16::text as user_id , $17::json as metadata , $18::json as response_format , $19::json as caller_options , $20::text as request_id , $21::text as traceparent , $22::timestamptz as write_before , $23::int as queued_turns_max , $24::boolean as is_counted , $25::text as key_digest , $26::text as form , $27::text as idempotency_key , $28::bytea as request_digest) sent
-), due as materialized (
+),
+due as materialized (
   select asked.turn_id, agent.version, coalesce(held.user_id, asked.user_id) as turn_user_id, case
   when asked.key_digest is not null and not exists (
     select 1 from api_keys k join tenants n on n.id = k.tenant_id
@@ -869,13 +892,15 @@ asked as not materialized (
     where a.id = asked.agent_id and a.tenant_id = asked.tenant_id) agent on true),
 accepted as (
   insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
-    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at)
+    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at
+  )
   select turn_id, tenant_id, agent_id, session_id, kind, version, trigger, input, keep_seq,
   assistant_message_id, new_session and not visible, turn_user_id, metadata, request_id, traceparent, response_format,
   caller_options, case when is_parked then now() end
   from due join asked using (turn_id) where word is null
   returning id, session_id, tenant_id, parked_at
-), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
+),
+job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
   select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $31::smallint, id from (
     select id as kind_id from graphile_worker._private_tasks where identifier = 'turn'
   ) kind cross join (select * from accepted where parked_at is null) queued returning key)
@@ -900,7 +925,8 @@ asked as not materialized (
       select 1 from turns q where q.tenant_id = sent.tenant_id and q.status in ('enqueued', 'queued') limit queued_turns_max) counted) >= queued_turns_max as is_full, is_counted or (
     select true from turns p where p.tenant_id = sent.tenant_id and (p.status = 'queued' and p.parked_at is not null and p.cancel_requested_at is null) order by p.accepted_at, p.id limit 1) is not null as is_parked
   from (select $1::text as turn_id , $2::text as tenant_id , $3::text as agent_id , $4::text as session_id , $5::text as kind , $6::boolean as new_session , $7::boolean as visible , $8::text as first_preview , $9::int as pinned_version , $10::int as agent_version , $11::text as trigger , $12::json as input , $13::text as message_id , $14::bigint as keep_seq , $15::text as assistant_message_id , $16::text as user_id , $17::json as metadata , $18::json as response_format , $19::json as caller_options , $20::text as request_id , $21::text as traceparent , $22::timestamptz as write_before , $23::int as queued_turns_max , $24::boolean as is_counted , $25::text as key_digest , $26::text as form , $27::text as idempotency_key , $28::bytea as request_digest) sent
-), due as materialized (
+),
+due as materialized (
   select asked.turn_id, agent.version, coalesce(held.user_id, asked.user_id) as turn_user_id, case
   when asked.key_digest is not null and not exists (
     select 1 from api_keys k join tenants n on n.id = k.tenant_id
@@ -941,13 +967,15 @@ asked as not materialized (
     where a.id = asked.agent_id and a.tenant_id = asked.tenant_id) agent on true),
 accepted as (
   insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
-    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at)
+    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at
+  )
   select turn_id, tenant_id, agent_id, session_id, kind, version, trigger, input, keep_seq,
   assistant_message_id, new_session and not visible, turn_user_id, metadata, request_id, traceparent, response_format,
   caller_options, case when is_parked then now() end
   from due join asked using (turn_id) where word is null
   returning id, session_id, tenant_id, parked_at
-), kept as (
+),
+kept as (
   insert into idempotency_keys (tenant_id, key, request_digest, turn_id, resource_ids)
   select asked.tenant_id, idempotency_key, request_digest, turn_id, case when new_session and not visible then array[asked.session_id] end
   from accepted join asked on turn_id = id where idempotency_key is not null order by 1, 2), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
@@ -960,12 +988,16 @@ case when parked_at is null then pg_notify('jobs:insert', json_build_object('cou
 case when parked_at is null then pg_notify($33, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id) else pg_notify($34, tenant_id) end::text as announced from accepted
 union all select turn_id, word, null, null, null from due where word is not null;
 
--- when: a stateless generation
--- parameters: $1 text turn_…, $2 text ten_…, $3 text ag_…, $4 text, $5 text, $6 boolean, $7 boolean, $8 text,
+-- when: one turn of a new session, taken by a worker of the same process
+-- when: a stateless generation, taken by a worker of the same process
+-- parameters: $1 text turn_…, $2 text ten_…, $3 text ag_…, $4 text ss_…, $5 text, $6 boolean, $7 boolean, $8 text,
 --   $9 integer, $10 integer, $11 text, $12 json, $13 text, $14 bigint, $15 text msg_…, $16 text, $17 json, $18 json,
 --   $19 json, $20 text req_…, $21 text, $22 timestamp with time zone, $23 integer, $24 boolean, $25 text, $26 text,
---   $27 text, $28 bytea, $29 boolean, $30 smallint, $31 integer, $32 text, $33 text
+--   $27 text, $28 bytea, $29 boolean, $30 text wk_…, $31 smallint, $32 integer, $33 text, $34 text
+-- plan: the statement: budget_spending by budget_spending_pkey, budgets by budgets_tenant, tenants by tenants_pkey, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated, agent_skills by agent_skills_created, memories by memories_accessed
 -- plan: due: api_keys by api_keys_tenant, tenants by tenants_pkey, turns by turns_tenant_active, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated
+-- plan: offered: turns by turns_parked, tenants by tenants_pkey
+-- plan: made: inserts sessions
 -- plan: accepted: turns by turns_parked, inserts turns
 -- plan: job: _private_tasks by tasks_identifier_key, inserts _private_jobs
 with /* turn.accept */
@@ -974,7 +1006,8 @@ asked as not materialized (
       select 1 from turns q where q.tenant_id = sent.tenant_id and q.status in ('enqueued', 'queued') limit queued_turns_max) counted) >= queued_turns_max as is_full, is_counted or (
     select true from turns p where p.tenant_id = sent.tenant_id and (p.status = 'queued' and p.parked_at is not null and p.cancel_requested_at is null) order by p.accepted_at, p.id limit 1) is not null as is_parked
   from (select $1::text as turn_id , $2::text as tenant_id , $3::text as agent_id , $4::text as session_id , $5::text as kind , $6::boolean as new_session , $7::boolean as visible , $8::text as first_preview , $9::int as pinned_version , $10::int as agent_version , $11::text as trigger , $12::json as input , $13::text as message_id , $14::bigint as keep_seq , $15::text as assistant_message_id , $16::text as user_id , $17::json as metadata , $18::json as response_format , $19::json as caller_options , $20::text as request_id , $21::text as traceparent , $22::timestamptz as write_before , $23::int as queued_turns_max , $24::boolean as is_counted , $25::text as key_digest , $26::text as form , $27::text as idempotency_key , $28::bytea as request_digest) sent
-), due as materialized (
+),
+due as materialized (
   select asked.turn_id, agent.version, asked.user_id as turn_user_id, case
   when asked.key_digest is not null and not exists (
     select 1 from api_keys k join tenants n on n.id = k.tenant_id
@@ -988,6 +1021,7 @@ asked as not materialized (
   when agent.id is null then 'not_found'
   when agent.refusal is not null then agent.refusal
   end as word
+  , true as is_current
   from asked
   left join lateral (
     select a.id, v.version,
@@ -1001,32 +1035,203 @@ asked as not materialized (
     left join agent_versions v on v.agent_id = a.id and v.version = coalesce(coalesce(asked.agent_version, asked.pinned_version), a.version)
     left join providers p on p.id = v.provider_id and p.tenant_id = a.tenant_id
     where a.id = asked.agent_id and a.tenant_id = asked.tenant_id) agent on true),
+offered as materialized (
+  select due.*, case when word is null and is_current and not asked.is_parked and (select true from tenants n where n.id = asked.tenant_id and n.running_turns is not null) is null then pg_try_advisory_lock(hashtextextended(coalesce(session_id, turn_id), 0)) end as is_locked
+  from due join asked using (turn_id)),
+made as (
+  insert into sessions (id, tenant_id, agent_id, pinned_version, user_id, metadata, visible, first_message_preview)
+  select session_id, tenant_id, agent_id, pinned_version, user_id, metadata, visible, first_preview
+  from offered join asked using (turn_id) where new_session and word is null),
 accepted as (
   insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
-    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at)
+    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at
+    , status, attempt, worker_id, claimed_at, started_at, log_attempt)
   select turn_id, tenant_id, agent_id, session_id, kind, version, trigger, input, keep_seq,
   assistant_message_id, new_session and not visible, turn_user_id, metadata, request_id, traceparent, response_format,
-  caller_options, case when is_parked then now() end
-  from due join asked using (turn_id) where word is null
-  returning id, session_id, tenant_id, parked_at
-), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
-  select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $30::smallint, id from (
+  caller_options, case when is_parked then now() end , case when is_locked then 'running' else 'queued' end, case when is_locked then 1 else 0 end, case when is_locked then $30::text end,
+  case when is_locked then date_trunc('milliseconds', now()) end, case when is_locked then now() end, case when is_locked then 1 end
+  from offered join asked using (turn_id) where word is null
+  on conflict (session_id) where status in ('queued', 'running', 'waiting') do nothing
+  returning *
+), unclaimed as (select id, session_id, tenant_id, parked_at from accepted where status = 'queued'),
+job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
+  select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $31::smallint, id from (
     select id as kind_id from graphile_worker._private_tasks where identifier = 'turn'
-  ) kind cross join (select * from accepted where parked_at is null) queued returning key)
-select id as turn_id, 'accepted' as word, case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $31, job_key => id
-)).id end end as job,
-case when parked_at is null then pg_notify('jobs:insert', json_build_object('count', count(*) filter (where parked_at is null) over ())::text)::text end as job_announced,
-case when parked_at is null then pg_notify($32, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id) else pg_notify($33, tenant_id) end::text as announced from accepted
-union all select turn_id, word, null, null, null from due where word is not null;
+  ) kind cross join (select * from unclaimed where parked_at is null) queued returning key)
+, announced as materialized (select id, case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $32, job_key => id
+  )).id end end as job,
+  case when parked_at is null then pg_notify('jobs:insert', json_build_object('count', count(*) filter (where parked_at is null) over ())::text)::text end as job_announced,
+  case when parked_at is null then pg_notify($33, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id) else pg_notify($34, tenant_id) end::text as announced from unclaimed)
+select offered.turn_id, coalesce(word, case when accepted.id is null then 'busy' when accepted.status = 'queued' then 'accepted' end) as word,
+coalesce(is_locked, false) as locked, job, job_announced, announced, t.id, t.tenant_id, t.agent_id, t.session_id, t.kind, t.continuation_id, t.attempt, t.agent_version, t.input,
+t.keep_seq, t.assistant_message_id, t.user_id, t.metadata as turn_metadata, t.request_id, t.model_calls, t.input_tokens + t.output_tokens as used_tokens, t.run_ms, t.response_format, t.answer,
+t.log_attempt as log_attempt, t.steps_done, t.step_events, t.tool_events,
+t.caller_options as caller_options,
+t.traceparent, t.claimed_at, t.steps, t.tools_left_out, extract(epoch from now() - coalesce(t.queued_at, t.accepted_at))::float8 as waited_seconds,
+tenant.*, agent.*
+from offered left join accepted on accepted.id = offered.turn_id left join announced using (id)
+left join accepted t on t.id = offered.turn_id and t.status = 'running' left join lateral (
+  select n.usage_credit, n.prices_version, n.has_budgets, n.has_budgets and exists (select 1 from budgets b where b.tenant_id = t.tenant_id and coalesce(b.agent_id = t.agent_id, true) and coalesce(b.user_id = t.user_id, true) and b.enabled and b.measure <> 'turns'
+    and coalesce((select s.used from budget_spending s where s.budget_id = b.id and s.series = b.series and s.period_start = case b.period when 'ever' then '-infinity'::timestamptz else date_trunc(b.period, now(), 'UTC') end
+        and s.user_id = case b.each when 'user' then t.user_id else '' end and s.agent_id = case b.each when 'agent' then t.agent_id else '' end), 0) >= b.limit_amount) as is_over_budget
+  from tenants n where n.id = t.tenant_id
+) tenant on true
+left join lateral (
+  select a.id as a_id, a.tenant_id as a_tenant_id, a.status as a_status, a.managed as a_managed,
+  a.workspace_id as a_workspace_id, coalesce(t.agent_version, a.version) as a_version, v.config as a_config,
+  exists (select 1 from agent_skills k where k.agent_id = a.id) as has_skills,
+  exists (select 1 from memories k where k.agent_id = a.id) as has_memories,
+  v.provider_id as provider_named, p.id as p_id, p.name as p_name, p.provider_type as p_type,
+  p.base_url as p_base_url, p.sealed_key as p_sealed_key, p.key_fragment as p_key_fragment,
+  p.created_at as p_created_at, p.updated_at as p_updated_at
+  from agents a
+  left join agent_versions v on v.agent_id = a.id and v.version = coalesce(t.agent_version, a.version)
+  left join providers p on p.id = v.provider_id and p.tenant_id = a.tenant_id
+  where a.id = t.agent_id and a.tenant_id = t.tenant_id) agent on true;
 
--- when: a stateless generation, with an Idempotency-Key
--- parameters: $1 text turn_…, $2 text ten_…, $3 text ag_…, $4 text, $5 text, $6 boolean, $7 boolean, $8 text,
+-- when: several turns at once, taken by a worker of the same process
+-- parameters: $1 text[], $2 text[], $3 text[], $4 text[], $5 text[], $6 text[], $7 text[], $8 text[], $9 text[],
+--   $10 text[], $11 text[], $12 text[], $13 text[], $14 text[], $15 text[], $16 text[], $17 text[], $18 text[],
+--   $19 text[], $20 text[], $21 text[], $22 text[], $23 text[], $24 text[], $25 text[], $26 text[], $27 text[],
+--   $28 text[], $29 bigint, $30 text, $31 boolean, $32 text wk_…, $33 smallint, $34 integer, $35 text, $36 text,
+--   $37 integer, $38 bigint
+-- plan: the statement: budget_spending by budget_spending_pkey, budgets by budgets_tenant, tenants by tenants_pkey, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated, agent_skills by agent_skills_created, memories by memories_accessed, approvals by approvals_continuation, sessions by sessions_pkey, agent_versions by agent_versions_pkey, session_summaries by session_summaries_pkey, messages by messages_pkey, messages by messages_pkey
+-- plan: shares: turns by turns_parked, turns by turns_tenant_active
+-- plan: due: turns by turns_one_active, sessions by sessions_pkey, locks them, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated, api_keys by api_keys_tenant, tenants by tenants_pkey, sessions by sessions_pkey, messages by messages_id, sessions by sessions_pkey
+-- plan: offered: tenants by tenants_pkey
+-- plan: made: inserts sessions
+-- plan: accepted: inserts turns
+-- plan: job: _private_tasks by tasks_identifier_key, inserts _private_jobs
+with /* turn.accept */
+sent as materialized (select turn_id::text, tenant_id::text, agent_id::text, session_id::text, kind::text, new_session::boolean, visible::boolean, first_preview::text, pinned_version::int, agent_version::int, trigger::text, input::json, message_id::text, keep_seq::bigint, assistant_message_id::text, user_id::text, metadata::json, response_format::json, caller_options::json, request_id::text, traceparent::text, write_before::timestamptz, queued_turns_max::int, is_counted::boolean, key_digest::text, form::text, idempotency_key::text, request_digest::bytea from unnest( $1::text[] , $2::text[] , $3::text[] , $4::text[] , $5::text[] , $6::text[] , $7::text[] , $8::text[] , $9::text[] , $10::text[] , $11::text[] , $12::text[] , $13::text[] , $14::text[] , $15::text[] , $16::text[] , $17::text[] , $18::text[] , $19::text[] , $20::text[] , $21::text[] , $22::text[] , $23::text[] , $24::text[] , $25::text[] , $26::text[] , $27::text[] , $28::text[]) as sent(turn_id, tenant_id, agent_id, session_id, kind, new_session, visible, first_preview, pinned_version, agent_version, trigger, input, message_id, keep_seq, assistant_message_id, user_id, metadata, response_format, caller_options, request_id, traceparent, write_before, queued_turns_max, is_counted, key_digest, form, idempotency_key, request_digest) limit $29), shares as materialized (
+  select tenant_id, is_counted or (
+    select true from turns p where p.tenant_id = sent.tenant_id and (p.status = 'queued' and p.parked_at is not null and p.cancel_requested_at is null) order by p.accepted_at, p.id limit 1) is not null as is_parked, case when queued_turns_max is not null then queued_turns_max - (select count(*) from (
+      select 1 from turns q where q.tenant_id = sent.tenant_id and q.status in ('enqueued', 'queued') limit queued_turns_max) counted) end as places
+  from (select tenant_id, min(queued_turns_max) as queued_turns_max, bool_or(is_counted) as is_counted from sent group by tenant_id) sent
+), asked as materialized (
+  select sent.*, coalesce(place > places, false) as is_full, is_parked
+  from (select *, row_number() over (partition by tenant_id) as place from sent) sent join shares using (tenant_id)
+),
+due as materialized (
+  select asked.turn_id, agent.version, coalesce(held.user_id, asked.user_id) as turn_user_id, case
+  when asked.key_digest is not null and not exists (
+    select 1 from api_keys k join tenants n on n.id = k.tenant_id
+    where k.digest = decode(asked.key_digest, 'hex') and k.tenant_id = asked.tenant_id and (k.expires_at is null or k.expires_at > now())
+    and k.role in ('runner', 'editor', 'admin') and (k.agent_ids is null or asked.agent_id = any(k.agent_ids))
+    and n.form = asked.form and n.queued_turns is not distinct from asked.queued_turns_max
+    and not n.has_budgets and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
+  ) then 'key'
+  when clock_timestamp() >= asked.write_before then 'late'
+  when asked.is_full then 'full'
+  when not asked.new_session and asked.session_id is not null and held.id is null then $30
+  when held.line > 0 then 'line'
+  when agent.id is null then 'not_found'
+  when agent.refusal is not null then agent.refusal
+  when asked.message_id is not null and not exists (
+    select 1 from sessions s
+    where s.id = asked.session_id and s.message_count = held.message_count and s.updated_at = held.updated_at) then 'stale'
+  when asked.message_id is not null and exists (
+    select 1 from messages m where m.session_id = asked.session_id and m.id = asked.message_id) then 'twice' end as word
+  , asked.new_session or asked.session_id is null or exists (
+    select 1 from sessions s
+    where s.id = asked.session_id and s.message_count = held.message_count and s.updated_at = held.updated_at) as is_current
+  from asked left join lateral (
+    select id, user_id, pinned_version, line, message_count, updated_at from sessions
+    where id = asked.session_id and not asked.new_session and (tenant_id || '') = asked.tenant_id
+    and (agent_id || '') = asked.agent_id and deleted_at is null and (
+      select true from turns where session_id = asked.session_id and status in ('queued', 'running', 'waiting') limit 1) is null
+    for no key update skip locked) held on true
+  left join lateral (
+    select a.id, v.version,
+    case when v.version is null then 'version_missing_for_run'
+    when a.status = 'disabled' then 'agent_disabled'
+    when v.provider_id is not null and p.id is null then 'provider_missing_for_turn'
+    when v.provider_id is null and not $31 or v.config ->> 'model' is null then 'provider_required'
+    when a.workspace_id is null and (v.config -> 'tools')::jsonb ? 'workspace' then 'sandbox_required_for_turn'
+    end as refusal
+    from agents a
+    left join agent_versions v on v.agent_id = a.id and v.version = coalesce(coalesce(asked.agent_version, case when asked.new_session then asked.pinned_version else held.pinned_version end), a.version)
+    left join providers p on p.id = v.provider_id and p.tenant_id = a.tenant_id
+    where a.id = asked.agent_id and a.tenant_id = asked.tenant_id) agent on true),
+offered as materialized (
+  select due.*, case when word is null and is_current and not asked.is_parked and (select true from tenants n where n.id = asked.tenant_id and n.running_turns is not null) is null then pg_try_advisory_lock(hashtextextended(coalesce(session_id, turn_id), 0)) end as is_locked
+  from due join asked using (turn_id)),
+made as (
+  insert into sessions (id, tenant_id, agent_id, pinned_version, user_id, metadata, visible, first_message_preview)
+  select session_id, tenant_id, agent_id, pinned_version, user_id, metadata, visible, first_preview
+  from offered join asked using (turn_id) where new_session and word is null),
+accepted as (
+  insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
+    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at
+    , status, attempt, worker_id, claimed_at, started_at, log_attempt)
+  select turn_id, tenant_id, agent_id, session_id, kind, version, trigger, input, keep_seq,
+  assistant_message_id, new_session and not visible, turn_user_id, metadata, request_id, traceparent, response_format,
+  caller_options, case when is_parked then now() end , case when is_locked then 'running' else 'queued' end, case when is_locked then 1 else 0 end, case when is_locked then $32::text end,
+  case when is_locked then date_trunc('milliseconds', now()) end, case when is_locked then now() end, case when is_locked then 1 end
+  from offered join asked using (turn_id) where word is null
+  on conflict (session_id) where status in ('queued', 'running', 'waiting') do nothing
+  returning *
+), unclaimed as (select id, session_id, tenant_id, parked_at from accepted where status = 'queued'),
+job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
+  select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $33::smallint, id from (
+    select id as kind_id from graphile_worker._private_tasks where identifier = 'turn'
+  ) kind cross join (select * from unclaimed where parked_at is null) queued returning key)
+, announced as materialized (select id, case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $34, job_key => id
+  )).id end end as job,
+  case when parked_at is null then pg_notify('jobs:insert', json_build_object('count', count(*) filter (where parked_at is null) over ())::text)::text end as job_announced,
+  case when parked_at is null then pg_notify($35, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id) else pg_notify($36, tenant_id) end::text as announced from unclaimed)
+select offered.turn_id, coalesce(word, case when accepted.id is null then 'busy' when accepted.status = 'queued' then 'accepted' end) as word,
+coalesce(is_locked, false) as locked, job, job_announced, announced, t.id, t.tenant_id, t.agent_id, t.session_id, t.kind, t.continuation_id, t.attempt, t.agent_version, t.input,
+t.keep_seq, t.assistant_message_id, t.user_id, t.metadata as turn_metadata, t.request_id, t.model_calls, t.input_tokens + t.output_tokens as used_tokens, t.run_ms, t.response_format, t.answer,
+t.log_attempt as log_attempt, t.steps_done, t.step_events, t.tool_events,
+t.caller_options as caller_options,
+t.traceparent, t.claimed_at, t.steps, t.tools_left_out, extract(epoch from now() - coalesce(t.queued_at, t.accepted_at))::float8 as waited_seconds,
+tenant.*, agent.* , history.*
+from offered left join accepted on accepted.id = offered.turn_id left join announced using (id)
+left join accepted t on t.id = offered.turn_id and t.status = 'running' left join lateral (
+  select n.usage_credit, n.prices_version, n.has_budgets, n.has_budgets and exists (select 1 from budgets b where b.tenant_id = t.tenant_id and coalesce(b.agent_id = t.agent_id, true) and coalesce(b.user_id = t.user_id, true) and b.enabled and b.measure <> 'turns'
+    and coalesce((select s.used from budget_spending s where s.budget_id = b.id and s.series = b.series and s.period_start = case b.period when 'ever' then '-infinity'::timestamptz else date_trunc(b.period, now(), 'UTC') end
+        and s.user_id = case b.each when 'user' then t.user_id else '' end and s.agent_id = case b.each when 'agent' then t.agent_id else '' end), 0) >= b.limit_amount) as is_over_budget
+  from tenants n where n.id = t.tenant_id
+) tenant on true
+left join lateral (
+  select a.id as a_id, a.tenant_id as a_tenant_id, a.status as a_status, a.managed as a_managed,
+  a.workspace_id as a_workspace_id, coalesce(t.agent_version, a.version) as a_version, v.config as a_config,
+  exists (select 1 from agent_skills k where k.agent_id = a.id) as has_skills,
+  exists (select 1 from memories k where k.agent_id = a.id) as has_memories,
+  v.provider_id as provider_named, p.id as p_id, p.name as p_name, p.provider_type as p_type,
+  p.base_url as p_base_url, p.sealed_key as p_sealed_key, p.key_fragment as p_key_fragment,
+  p.created_at as p_created_at, p.updated_at as p_updated_at
+  from agents a
+  left join agent_versions v on v.agent_id = a.id and v.version = coalesce(t.agent_version, a.version)
+  left join providers p on p.id = v.provider_id and p.tenant_id = a.tenant_id
+  where a.id = t.agent_id and a.tenant_id = t.tenant_id) agent on true
+left join lateral (
+  select s.metadata, z.upto_seq, z.text as summary, case when s.message_count > $37 then null when (select sum(m.bytes) from messages m
+    where m.session_id = s.id and m.seq > coalesce(z.upto_seq, 0) and (t.keep_seq is null or m.seq <= t.keep_seq)) > $38 then null
+  else (
+    select json_build_object('seqs', json_agg(m.seq order by m.seq), 'messages', json_agg(m.content order by m.seq)) from messages m
+    where m.session_id = s.id and m.seq > coalesce(z.upto_seq, 0) and (t.keep_seq is null or m.seq <= t.keep_seq)
+  ) end as transcript, coalesce((
+      select json_agg(json_build_object('toolCallId', a.tool_call_id, 'approved', a.status = 'approved', 'reason', a.reason))
+      from approvals a where a.continuation_id = t.continuation_id
+    ), '[]') as decisions
+  from sessions s
+  left join agent_versions v on v.agent_id = s.agent_id and v.version = t.agent_version
+  left join session_summaries z on z.session_id = s.id and (v.config ->> 'autoCompaction')::boolean
+  and (t.keep_seq is null or z.upto_seq <= t.keep_seq)
+  where s.id = t.session_id) history on true;
+
+-- when: one turn of an old session, taken by a worker of the same process
+-- parameters: $1 text turn_…, $2 text ten_…, $3 text ag_…, $4 text ss_…, $5 text, $6 boolean, $7 boolean, $8 text,
 --   $9 integer, $10 integer, $11 text, $12 json, $13 text, $14 bigint, $15 text msg_…, $16 text, $17 json, $18 json,
 --   $19 json, $20 text req_…, $21 text, $22 timestamp with time zone, $23 integer, $24 boolean, $25 text, $26 text,
---   $27 text req_…, $28 bytea, $29 boolean, $30 smallint, $31 integer, $32 text, $33 text
--- plan: due: api_keys by api_keys_tenant, tenants by tenants_pkey, idempotency_keys by idempotency_keys_pkey, turns by turns_tenant_active, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated
+--   $27 text, $28 bytea, $29 text, $30 boolean, $31 text wk_…, $32 smallint, $33 integer, $34 text, $35 text,
+--   $36 integer, $37 bigint
+-- plan: the statement: budget_spending by budget_spending_pkey, budgets by budgets_tenant, tenants by tenants_pkey, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated, agent_skills by agent_skills_created, memories by memories_accessed, approvals by approvals_continuation, sessions by sessions_pkey, agent_versions by agent_versions_pkey, session_summaries by session_summaries_pkey, messages by messages_pkey, messages by messages_pkey
+-- plan: due: api_keys by api_keys_tenant, tenants by tenants_pkey, turns by turns_tenant_active, messages by messages_id, turns by turns_one_active, sessions by sessions_pkey, locks them, agents by agents_name, agent_versions by agent_versions_pkey, providers by providers_updated, sessions by sessions_pkey, sessions by sessions_pkey
+-- plan: offered: turns by turns_parked, tenants by tenants_pkey
 -- plan: accepted: turns by turns_parked, inserts turns
--- plan: kept: inserts idempotency_keys
 -- plan: job: _private_tasks by tasks_identifier_key, inserts _private_jobs
 with /* turn.accept */
 asked as not materialized (
@@ -1034,8 +1239,9 @@ asked as not materialized (
       select 1 from turns q where q.tenant_id = sent.tenant_id and q.status in ('enqueued', 'queued') limit queued_turns_max) counted) >= queued_turns_max as is_full, is_counted or (
     select true from turns p where p.tenant_id = sent.tenant_id and (p.status = 'queued' and p.parked_at is not null and p.cancel_requested_at is null) order by p.accepted_at, p.id limit 1) is not null as is_parked
   from (select $1::text as turn_id , $2::text as tenant_id , $3::text as agent_id , $4::text as session_id , $5::text as kind , $6::boolean as new_session , $7::boolean as visible , $8::text as first_preview , $9::int as pinned_version , $10::int as agent_version , $11::text as trigger , $12::json as input , $13::text as message_id , $14::bigint as keep_seq , $15::text as assistant_message_id , $16::text as user_id , $17::json as metadata , $18::json as response_format , $19::json as caller_options , $20::text as request_id , $21::text as traceparent , $22::timestamptz as write_before , $23::int as queued_turns_max , $24::boolean as is_counted , $25::text as key_digest , $26::text as form , $27::text as idempotency_key , $28::bytea as request_digest) sent
-), due as materialized (
-  select asked.turn_id, agent.version, asked.user_id as turn_user_id, case
+),
+due as materialized (
+  select asked.turn_id, agent.version, coalesce(held.user_id, asked.user_id) as turn_user_id, case
   when asked.key_digest is not null and not exists (
     select 1 from api_keys k join tenants n on n.id = k.tenant_id
     where k.digest = decode(asked.key_digest, 'hex') and k.tenant_id = asked.tenant_id and (k.expires_at is null or k.expires_at > now())
@@ -1043,46 +1249,102 @@ asked as not materialized (
     and n.form = asked.form and n.queued_turns is not distinct from asked.queued_turns_max
     and not n.has_budgets and n.deleted_at is null and n.subscription = 'active' and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null and n.rate_limit is null and n.stored_mib is null and not n.monetization and not (n.deleting_at is not null)
   ) then 'key'
-  when asked.idempotency_key is not null and exists (
-    select 1 from idempotency_keys k where k.tenant_id = asked.tenant_id and k.key = asked.idempotency_key) then 'repeated'
   when clock_timestamp() >= asked.write_before then 'late'
   when asked.is_full then 'full'
+  when not asked.new_session and asked.session_id is not null and held.id is null then $29
+  when held.line > 0 then 'line'
   when agent.id is null then 'not_found'
   when agent.refusal is not null then agent.refusal
-  end as word
-  from asked
+  when asked.message_id is not null and not exists (
+    select 1 from sessions s
+    where s.id = asked.session_id and s.message_count = held.message_count and s.updated_at = held.updated_at) then 'stale'
+  when asked.message_id is not null and exists (
+    select 1 from messages m where m.session_id = asked.session_id and m.id = asked.message_id) then 'twice' end as word
+  , asked.new_session or asked.session_id is null or exists (
+    select 1 from sessions s
+    where s.id = asked.session_id and s.message_count = held.message_count and s.updated_at = held.updated_at) as is_current
+  from asked left join lateral (
+    select id, user_id, pinned_version, line, message_count, updated_at from sessions
+    where id = asked.session_id and not asked.new_session and (tenant_id || '') = asked.tenant_id
+    and (agent_id || '') = asked.agent_id and deleted_at is null and (
+      select true from turns where session_id = asked.session_id and status in ('queued', 'running', 'waiting') limit 1) is null
+    for no key update skip locked) held on true
   left join lateral (
     select a.id, v.version,
     case when v.version is null then 'version_missing_for_run'
     when a.status = 'disabled' then 'agent_disabled'
     when v.provider_id is not null and p.id is null then 'provider_missing_for_turn'
-    when v.provider_id is null and not $29 or v.config ->> 'model' is null then 'provider_required'
+    when v.provider_id is null and not $30 or v.config ->> 'model' is null then 'provider_required'
     when a.workspace_id is null and (v.config -> 'tools')::jsonb ? 'workspace' then 'sandbox_required_for_turn'
     end as refusal
     from agents a
-    left join agent_versions v on v.agent_id = a.id and v.version = coalesce(coalesce(asked.agent_version, asked.pinned_version), a.version)
+    left join agent_versions v on v.agent_id = a.id and v.version = coalesce(coalesce(asked.agent_version, case when asked.new_session then asked.pinned_version else held.pinned_version end), a.version)
     left join providers p on p.id = v.provider_id and p.tenant_id = a.tenant_id
     where a.id = asked.agent_id and a.tenant_id = asked.tenant_id) agent on true),
+offered as materialized (
+  select due.*, case when word is null and is_current and not asked.is_parked and (select true from tenants n where n.id = asked.tenant_id and n.running_turns is not null) is null then pg_try_advisory_lock(hashtextextended(coalesce(session_id, turn_id), 0)) end as is_locked
+  from due join asked using (turn_id)),
 accepted as (
   insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
-    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at)
+    assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options, parked_at
+    , status, attempt, worker_id, claimed_at, started_at, log_attempt)
   select turn_id, tenant_id, agent_id, session_id, kind, version, trigger, input, keep_seq,
   assistant_message_id, new_session and not visible, turn_user_id, metadata, request_id, traceparent, response_format,
-  caller_options, case when is_parked then now() end
-  from due join asked using (turn_id) where word is null
-  returning id, session_id, tenant_id, parked_at
-), kept as (
-  insert into idempotency_keys (tenant_id, key, request_digest, turn_id, resource_ids)
-  select asked.tenant_id, idempotency_key, request_digest, turn_id, case when new_session and not visible then array[asked.session_id] end
-  from accepted join asked on turn_id = id where idempotency_key is not null order by 1, 2), job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
-  select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $30::smallint, id from (
+  caller_options, case when is_parked then now() end , case when is_locked then 'running' else 'queued' end, case when is_locked then 1 else 0 end, case when is_locked then $31::text end,
+  case when is_locked then date_trunc('milliseconds', now()) end, case when is_locked then now() end, case when is_locked then 1 end
+  from offered join asked using (turn_id) where word is null
+  on conflict (session_id) where status in ('queued', 'running', 'waiting') do nothing
+  returning *
+), unclaimed as (select id, session_id, tenant_id, parked_at from accepted where status = 'queued'),
+job as (insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
+  select kind_id, json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), $32::smallint, id from (
     select id as kind_id from graphile_worker._private_tasks where identifier = 'turn'
-  ) kind cross join (select * from accepted where parked_at is null) queued returning key)
-select id as turn_id, 'accepted' as word, case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $31, job_key => id
-)).id end end as job,
-case when parked_at is null then pg_notify('jobs:insert', json_build_object('count', count(*) filter (where parked_at is null) over ())::text)::text end as job_announced,
-case when parked_at is null then pg_notify($32, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id) else pg_notify($33, tenant_id) end::text as announced from accepted
-union all select turn_id, word, null, null, null from due where word is not null;
+  ) kind cross join (select * from unclaimed where parked_at is null) queued returning key)
+, announced as materialized (select id, case when parked_at is null then case when not exists (select 1 from job) then (graphile_worker.add_job('turn', json_build_object( 'turnId', id , 'lockKey', coalesce(session_id, id) , 'tenantId', tenant_id), max_attempts => $33, job_key => id
+  )).id end end as job,
+  case when parked_at is null then pg_notify('jobs:insert', json_build_object('count', count(*) filter (where parked_at is null) over ())::text)::text end as job_announced,
+  case when parked_at is null then pg_notify($34, id || ' ' || coalesce(session_id, id) || ' ' || tenant_id) else pg_notify($35, tenant_id) end::text as announced from unclaimed)
+select offered.turn_id, coalesce(word, case when accepted.id is null then 'busy' when accepted.status = 'queued' then 'accepted' end) as word,
+coalesce(is_locked, false) as locked, job, job_announced, announced, t.id, t.tenant_id, t.agent_id, t.session_id, t.kind, t.continuation_id, t.attempt, t.agent_version, t.input,
+t.keep_seq, t.assistant_message_id, t.user_id, t.metadata as turn_metadata, t.request_id, t.model_calls, t.input_tokens + t.output_tokens as used_tokens, t.run_ms, t.response_format, t.answer,
+t.log_attempt as log_attempt, t.steps_done, t.step_events, t.tool_events,
+t.caller_options as caller_options,
+t.traceparent, t.claimed_at, t.steps, t.tools_left_out, extract(epoch from now() - coalesce(t.queued_at, t.accepted_at))::float8 as waited_seconds,
+tenant.*, agent.* , history.*
+from offered left join accepted on accepted.id = offered.turn_id left join announced using (id)
+left join accepted t on t.id = offered.turn_id and t.status = 'running' left join lateral (
+  select n.usage_credit, n.prices_version, n.has_budgets, n.has_budgets and exists (select 1 from budgets b where b.tenant_id = t.tenant_id and coalesce(b.agent_id = t.agent_id, true) and coalesce(b.user_id = t.user_id, true) and b.enabled and b.measure <> 'turns'
+    and coalesce((select s.used from budget_spending s where s.budget_id = b.id and s.series = b.series and s.period_start = case b.period when 'ever' then '-infinity'::timestamptz else date_trunc(b.period, now(), 'UTC') end
+        and s.user_id = case b.each when 'user' then t.user_id else '' end and s.agent_id = case b.each when 'agent' then t.agent_id else '' end), 0) >= b.limit_amount) as is_over_budget
+  from tenants n where n.id = t.tenant_id
+) tenant on true
+left join lateral (
+  select a.id as a_id, a.tenant_id as a_tenant_id, a.status as a_status, a.managed as a_managed,
+  a.workspace_id as a_workspace_id, coalesce(t.agent_version, a.version) as a_version, v.config as a_config,
+  exists (select 1 from agent_skills k where k.agent_id = a.id) as has_skills,
+  exists (select 1 from memories k where k.agent_id = a.id) as has_memories,
+  v.provider_id as provider_named, p.id as p_id, p.name as p_name, p.provider_type as p_type,
+  p.base_url as p_base_url, p.sealed_key as p_sealed_key, p.key_fragment as p_key_fragment,
+  p.created_at as p_created_at, p.updated_at as p_updated_at
+  from agents a
+  left join agent_versions v on v.agent_id = a.id and v.version = coalesce(t.agent_version, a.version)
+  left join providers p on p.id = v.provider_id and p.tenant_id = a.tenant_id
+  where a.id = t.agent_id and a.tenant_id = t.tenant_id) agent on true
+left join lateral (
+  select s.metadata, z.upto_seq, z.text as summary, case when s.message_count > $36 then null when (select sum(m.bytes) from messages m
+    where m.session_id = s.id and m.seq > coalesce(z.upto_seq, 0) and (t.keep_seq is null or m.seq <= t.keep_seq)) > $37 then null
+  else (
+    select json_build_object('seqs', json_agg(m.seq order by m.seq), 'messages', json_agg(m.content order by m.seq)) from messages m
+    where m.session_id = s.id and m.seq > coalesce(z.upto_seq, 0) and (t.keep_seq is null or m.seq <= t.keep_seq)
+  ) end as transcript, coalesce((
+      select json_agg(json_build_object('toolCallId', a.tool_call_id, 'approved', a.status = 'approved', 'reason', a.reason))
+      from approvals a where a.continuation_id = t.continuation_id
+    ), '[]') as decisions
+  from sessions s
+  left join agent_versions v on v.agent_id = s.agent_id and v.version = t.agent_version
+  left join session_summaries z on z.session_id = s.id and (v.config ->> 'autoCompaction')::boolean
+  and (t.keep_seq is null or z.upto_seq <= t.keep_seq)
+  where s.id = t.session_id) history on true;
 
 
 -- turn.ask
@@ -1309,8 +1571,7 @@ coalesce((select c.log_attempt from continued c where c.turn_id = t.id), t.log_a
 coalesce((select c.caller_options from continued c where c.turn_id = t.id), t.caller_options) as caller_options,
 t.traceparent, t.claimed_at, t.steps, t.tools_left_out, extract(epoch from now() - coalesce(t.queued_at, t.accepted_at))::float8 as waited_seconds,
 tenant.*, agent.*, history.*
-from held left join claimed t on t.id = held.turn_id
-left join lateral (
+from held left join claimed t on t.id = held.turn_id left join lateral (
   select n.usage_credit, n.prices_version, n.has_budgets, n.has_budgets and exists (select 1 from budgets b where b.tenant_id = t.tenant_id and coalesce(b.agent_id = t.agent_id, true) and coalesce(b.user_id = t.user_id, true) and b.enabled and b.measure <> 'turns'
     and coalesce((select s.used from budget_spending s where s.budget_id = b.id and s.series = b.series and s.period_start = case b.period when 'ever' then '-infinity'::timestamptz else date_trunc(b.period, now(), 'UTC') end
         and s.user_id = case b.each when 'user' then t.user_id else '' end and s.agent_id = case b.each when 'agent' then t.agent_id else '' end), 0) >= b.limit_amount) as is_over_budget
@@ -1393,8 +1654,7 @@ coalesce((select c.log_attempt from continued c where c.turn_id = t.id), t.log_a
 coalesce((select c.caller_options from continued c where c.turn_id = t.id), t.caller_options) as caller_options,
 t.traceparent, t.claimed_at, t.steps, t.tools_left_out, extract(epoch from now() - coalesce(t.queued_at, t.accepted_at))::float8 as waited_seconds,
 tenant.*, agent.*, history.*
-from held left join claimed t on t.id = held.turn_id
-left join lateral (
+from held left join claimed t on t.id = held.turn_id left join lateral (
   select n.usage_credit, n.prices_version, n.has_budgets, n.has_budgets and exists (select 1 from budgets b where b.tenant_id = t.tenant_id and coalesce(b.agent_id = t.agent_id, true) and coalesce(b.user_id = t.user_id, true) and b.enabled and b.measure <> 'turns'
     and coalesce((select s.used from budget_spending s where s.budget_id = b.id and s.series = b.series and s.period_start = case b.period when 'ever' then '-infinity'::timestamptz else date_trunc(b.period, now(), 'UTC') end
         and s.user_id = case b.each when 'user' then t.user_id else '' end and s.agent_id = case b.each when 'agent' then t.agent_id else '' end), 0) >= b.limit_amount) as is_over_budget
@@ -1481,8 +1741,7 @@ coalesce((select c.log_attempt from continued c where c.turn_id = t.id), t.log_a
 coalesce((select c.caller_options from continued c where c.turn_id = t.id), t.caller_options) as caller_options,
 t.traceparent, t.claimed_at, t.steps, t.tools_left_out, extract(epoch from now() - coalesce(t.queued_at, t.accepted_at))::float8 as waited_seconds,
 tenant.*, agent.*, history.*
-from held left join claimed t on t.id = held.turn_id
-left join lateral (
+from held left join claimed t on t.id = held.turn_id left join lateral (
   select n.usage_credit, n.prices_version, n.has_budgets, n.has_budgets and exists (select 1 from budgets b where b.tenant_id = t.tenant_id and coalesce(b.agent_id = t.agent_id, true) and coalesce(b.user_id = t.user_id, true) and b.enabled and b.measure <> 'turns'
     and coalesce((select s.used from budget_spending s where s.budget_id = b.id and s.series = b.series and s.period_start = case b.period when 'ever' then '-infinity'::timestamptz else date_trunc(b.period, now(), 'UTC') end
         and s.user_id = case b.each when 'user' then t.user_id else '' end and s.agent_id = case b.each when 'agent' then t.agent_id else '' end), 0) >= b.limit_amount) as is_over_budget

@@ -1,5 +1,6 @@
 import { waitAtMost } from "../src/kernel/async/wait.ts";
 import type { Ctx } from "../src/kernel/context.ts";
+import type { Sql } from "../src/kernel/database/client.ts";
 import type { IdOf } from "../src/kernel/ids.ts";
 import { workerFrozenMs } from "../src/kernel/limits.ts";
 import { measureSlots } from "../src/kernel/telemetry/metrics.ts";
@@ -10,6 +11,7 @@ import { type RunningTurn, RunningTurns } from "../src/sessions/run/running-turn
 import { cancelChannel } from "../src/sessions/state/cancel-request.ts";
 import { parkedChannel } from "../src/sessions/state/parked.ts";
 import { queuedChannel, readAnnouncement } from "../src/sessions/state/turn-job.ts";
+import { type TurnTaker, takeTurnsOf } from "../src/sessions/state/turn-taker.ts";
 import { DueSums } from "../src/usage/due-sums.ts";
 import { jobsChannel } from "./queue.ts";
 import { WorkerQueues } from "./queues.ts";
@@ -35,11 +37,13 @@ export interface WorkerPoolOptions {
   readonly databaseUrl: string;
   /** `workerFrozenMs` when left out. */
   readonly frozenMs?: number;
+  /** The pool of the HTTP tier of this process, whose turns this worker takes while they are accepted; that of `ctx` is another one. */
+  readonly httpSql?: Sql;
 }
 
 /** Starts this process's worker pool on the queue. Throws when the database is not reachable. */
 export async function startWorkerPool(ctx: Ctx, options: WorkerPoolOptions): Promise<WorkerPool> {
-  const { databaseUrl, frozenMs = workerFrozenMs } = options;
+  const { databaseUrl, frozenMs = workerFrozenMs, httpSql = ctx.sql } = options;
   const { log, sql: pool } = ctx;
   const { workerConcurrency: slots, databasePoolUrl } = ctx.config;
   const isPooled = databasePoolUrl !== null;
@@ -79,6 +83,15 @@ export async function startWorkerPool(ctx: Ctx, options: WorkerPoolOptions): Pro
   await connection.start();
   await queues.start();
   const { workerId } = connection;
+  const taker: TurnTaker = {
+    workerId,
+    get lockSql() {
+      return connection.sql;
+    },
+    offer: (turn) => dispatcher.offer(turn),
+  };
+  // Through a pooler it takes two statements to lock and to claim.
+  if (!isPooled) for (const sql of new Set([pool, httpSql])) takeTurnsOf(sql, taker);
   const stopReaping = startReaping({ ...ctx, sql: ctx.lookSql }, workerId, frozenMs);
   const onStood = (turnId: string) => turns.stop(turnId, "stood");
   const stopWatching = watchForStanding({ databaseUrl, workerId, frozenMs, log, onStood });

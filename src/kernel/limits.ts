@@ -114,6 +114,8 @@ export const acceptGroupMax = 100;
 export const acceptGroupCharsMax = 1024 * 1024;
 /** The next turns to accept wait this long for the statement before theirs; then they are accepted in parallel to it. */
 export const acceptPatienceMs = 50;
+/** One statement claims at most this many turns: the transcripts of all of them come with it. */
+export const claimGroupMax = 25;
 /** One statement ends at most this many turns, with this many characters of their messages. */
 export const endGroupMax = 100;
 export const endGroupCharsMax = 1024 * 1024;

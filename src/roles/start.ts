@@ -39,7 +39,7 @@ export const start: Role = async (config, log, opened) => {
   const demo = await findDemo(ctx, model.url);
   const commands = await openRuntime(config, log, opened);
   opened.defer(startHttpBeat(ctx.probeSql, log));
-  const workers = await startWorkerPool(openWorkerContext(foundation, opened), shared);
+  const workers = await startWorkerPool(openWorkerContext(foundation, opened), { ...shared, httpSql: ctx.sql });
   opened.defer(() => drainBoth(http, workers, config.drainSeconds * 1000));
   for (const pages of servedPages(config)) await ensurePages(log, pages);
   http.open(createApp(ctx));

@@ -1,5 +1,6 @@
 import { newId } from "../../src/kernel/ids.ts";
 import { queuedTurnsDefault } from "../../src/kernel/limits.ts";
+import { insertTaken } from "../../src/sessions/accept/accept-statement.ts";
 import { insertTurnTogether } from "../../src/sessions/accept/insert.ts";
 import type { NewTurn } from "../../src/sessions/accept/turn-row.ts";
 import { everyChoice, type Scene } from "./scene.ts";
@@ -55,8 +56,19 @@ const choices = everyChoice({
 /** With budgets the text is the same, whatever the turns are. */
 const budgetTitle = (session: string, hasKey: boolean, title: string) => (session === "new" && !hasKey ? title : null);
 
-/** Every way in which a turn is accepted that starts now. */
-export const acceptingScenes: readonly Scene[] = choices.flatMap(({ session, hasKey, hasBudgets }): Scene[] => [
+const takenBy = newId("worker");
+const takingScenes = (["new", "old", "none"] as const).flatMap((session): Scene[] => [
+  {
+    title: `${sessions[session]}, taken by a worker of the same process`,
+    run: async (sql) => await insertTaken(sql, [newTurn(session, false)], takenBy),
+  },
+  {
+    title: "several turns at once, taken by a worker of the same process",
+    run: async (sql) => await insertTaken(sql, [newTurn(session, false), newTurn(session, false)], takenBy),
+  },
+]);
+
+const queueingScenes = choices.flatMap(({ session, hasKey, hasBudgets }): Scene[] => [
   {
     title: hasBudgets
       ? budgetTitle(session, hasKey, "one turn of a tenant with budgets")
@@ -74,3 +86,6 @@ export const acceptingScenes: readonly Scene[] = choices.flatMap(({ session, has
     run: (sql) => Promise.all([1, 2, 3].map(() => insertTurnTogether(sql, newTurn(session, hasKey, hasBudgets)))),
   },
 ]);
+
+/** Every way in which a turn is accepted that starts now. */
+export const acceptingScenes: readonly Scene[] = [...queueingScenes, ...takingScenes];

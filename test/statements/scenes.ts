@@ -6,12 +6,12 @@ import { insertIntoLine, type LineTurn } from "../../src/sessions/accept/enqueue
 import { findOrphans } from "../../src/sessions/recover/orphans.ts";
 import { writeBeat } from "../../src/sessions/run/beat.ts";
 import { claimCounted, claimTurn } from "../../src/sessions/run/claim.ts";
-import { releaseLock } from "../../src/sessions/run/session-lock.ts";
 import { requestCancel } from "../../src/sessions/state/cancel-request.ts";
 import { readCheckpoints, writeCheckpoint } from "../../src/sessions/state/checkpoint.ts";
 import { isSettled, queueContinuation } from "../../src/sessions/state/continuation.ts";
 import { firstInLine, ringLostLines, startMove } from "../../src/sessions/state/line.ts";
 import { findParked, parkTurns } from "../../src/sessions/state/parked.ts";
+import { releaseLock } from "../../src/sessions/state/session-lock.ts";
 import { noteUsage } from "../../src/sessions/state/spending.ts";
 import { findSession } from "../../src/sessions/state/store.ts";
 import { markShown, requeueTurn, resumeTurn, unclaimTurn } from "../../src/sessions/state/turn.ts";

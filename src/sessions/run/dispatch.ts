@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { Batcher } from "../../kernel/async/batcher.ts";
 import type { Ctx } from "../../kernel/context.ts";
 import type { JobPayloads } from "../../kernel/queue/catalogue.ts";
@@ -7,6 +8,8 @@ import type { Paused } from "../../kernel/queue/pauses.ts";
 import { parkTurns } from "../state/parked.ts";
 import type { ClaimWay } from "../state/turn.ts";
 import type { QueuedTurn } from "../state/turn-job.ts";
+import type { OfferedSlot } from "../state/turn-taker.ts";
+import type { AskedClaim } from "./claim.ts";
 import type { LockConnection } from "./lock-connection.ts";
 import { ParkedTurns, type PickOutcome } from "./parked-turns.ts";
 import type { RunningTurn, RunningTurns } from "./running-turns.ts";
@@ -41,6 +44,7 @@ export class Dispatcher {
   readonly #claiming = new Set<Promise<unknown>>();
   /** Turns that were picked, or announced, and run now. */
   readonly #picked = new Set<Promise<void>>();
+  readonly #outside = AsyncLocalStorage.snapshot();
   #stopped = false;
 
   constructor(options: DispatcherOptions) {
@@ -83,6 +87,11 @@ export class Dispatcher {
       this.#options.onLeft();
       return;
     }
+    this.#claimForJob(turn);
+  }
+
+  /** Claims a turn in the slot that was taken for it, in place of its job. */
+  #claimForJob(turn: QueuedTurn & Pick<AskedClaim, "isUnsure">): void {
     const claiming = this.#claim(turn, "job").then((outcome) => {
       this.#claiming.delete(claiming);
       if (outcome === "claimed") return;
@@ -91,6 +100,39 @@ export class Dispatcher {
       this.#parked.lot.lookIfWaiting();
     });
     this.#claiming.add(claiming);
+  }
+
+  /** Takes a slot for a turn that is just being accepted in this process; null where it may not run here now. */
+  offer(turn: QueuedTurn): OfferedSlot | null {
+    const { connection, turns } = this.#options;
+    if (this.#stopped || !connection.listens || !connection.isSurelyAlive || !this.#isForHere(turn)) return null;
+    if (!this.#takeSlot(turn.tenantId)) return null;
+    const { lockKey, tenantId } = turn;
+    if (!turns.reserve(lockKey)) {
+      this.#slots.release(tenantId);
+      return null;
+    }
+    const used = Promise.withResolvers<void>();
+    this.#claiming.add(used.promise);
+    // What the request carries from call to call belongs to no turn.
+    const settle = (use: () => void) => {
+      this.#outside(use);
+      this.#claiming.delete(used.promise);
+      used.resolve();
+    };
+    return {
+      begin: (claimed) => settle(() => this.#begin(turns.begin(claimed, lockKey))),
+      leave: (isLocked) =>
+        settle(() => {
+          turns.unreserve(lockKey, isLocked);
+          this.#release(tenantId);
+        }),
+      claimAgain: () =>
+        settle(() => {
+          turns.unreserve(lockKey, true);
+          this.#claimForJob({ ...turn, isUnsure: true });
+        }),
+    };
   }
 
   #isForHere({ turnId }: QueuedTurn): boolean {
@@ -142,7 +184,7 @@ export class Dispatcher {
   }
 
   /** Claims a turn in the slot that was taken for it, and begins to run it. Never rejects. */
-  async #claim(turn: QueuedTurn, way: ClaimWay): Promise<PickOutcome> {
+  async #claim(turn: QueuedTurn & Pick<AskedClaim, "isUnsure">, way: ClaimWay): Promise<PickOutcome> {
     const { turnId, tenantId } = turn;
     try {
       const running = await this.#options.turns.claim({ ...turn, way });

@@ -5,6 +5,7 @@ import { camelCaseColumns, type Sql, withLongStartup } from "../../kernel/databa
 import { withDeadline } from "../../kernel/database/deadline.ts";
 import { isReadOnly } from "../../kernel/database/failure.ts";
 import { vanishedHostSettings } from "../../kernel/database/keepalive.ts";
+import { statementTimeoutMs } from "../../kernel/database/pooler-limits.ts";
 import { plainlyEnding } from "../../kernel/database/socket.ts";
 import { newId } from "../../kernel/ids.ts";
 import { databaseWaitMs, lockWaitMs, workerBeatMs, workerDeadMs } from "../../kernel/limits.ts";
@@ -12,9 +13,9 @@ import { listenersMax } from "../../kernel/queue/lot.ts";
 import { type Paused, toPaused } from "../../kernel/queue/pauses.ts";
 import { forgetWorkers } from "../../kernel/queue/recover.ts";
 import type { Logger } from "../../kernel/telemetry/log.ts";
+import { lockMissing, sendReleases } from "../state/session-lock.ts";
 import { AgainSoon } from "./again-soon.ts";
 import { type Others, writeBeat } from "./beat.ts";
-import { lockMissing, sendReleases } from "./session-lock.ts";
 
 /** What runs in this process, as its beat tells it. */
 export interface HeldTurns {
@@ -260,6 +261,8 @@ interface Hearing {
  * computed twice as much for a turn.
  */
 const byKeys = "set enable_seqscan = off";
+/** Nothing waits here for long: the beat would wait too. What is given up here has ended at the server before. */
+const waitsLittle = `set lock_timeout = ${lockWaitMs}; set statement_timeout = ${statementTimeoutMs}`;
 
 function openLockConnection(databaseUrl: string, applicationName: string, hearing: Hearing): Sql {
   const address = addressOf(databaseUrl);
@@ -272,7 +275,7 @@ function openLockConnection(databaseUrl: string, applicationName: string, hearin
     backoff: (attempt) => Math.min(0.05 * 2 ** attempt, 1),
     types: { bigint: { to: 20, from: [20], serialize: String, parse: Number } },
     transform: camelCaseColumns,
-    ...plainlyEnding({ address, begin: byKeys }),
+    ...plainlyEnding({ address, begin: `${byKeys}; ${waitsLittle}` }),
     ssl: false,
     ...hearing,
     onnotice: () => {},

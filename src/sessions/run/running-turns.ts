@@ -1,16 +1,16 @@
 import { sleep } from "../../kernel/async/wait.ts";
 import type { Sql } from "../../kernel/database/client.ts";
-import { isTransient } from "../../kernel/database/failure.ts";
+import { isUnavailable } from "../../kernel/database/failure.ts";
 import type { IdOf } from "../../kernel/ids.ts";
 import { databaseWaitMs, lockTryMs, lockWaitMs } from "../../kernel/limits.ts";
 import type { Logger } from "../../kernel/telemetry/log.ts";
 import { sessionsHeld } from "../../kernel/telemetry/metrics.ts";
 import type { ClaimedTurn } from "../state/claimed-turn.ts";
+import { releaseLock } from "../state/session-lock.ts";
 import { hasJob, unclaimTurn } from "../state/turn.ts";
 import { readAhead } from "../transcript/read-history.ts";
 import { type AskedClaim, busyOrGone, type ClaimRefusal, claimCounted, claimTurn } from "./claim.ts";
 import type { HeldTurns, LockConnection } from "./lock-connection.ts";
-import { releaseLock } from "./session-lock.ts";
 
 /** Why a running turn is told to stop. */
 export type StopReason = "canceled" | "fenced" | "drained" | "timed_out" | "limit_reached" | "too_large" | "stood";
@@ -39,6 +39,12 @@ interface RunningTurnsOptions {
   readonly log: Logger;
 }
 
+/** A claim that is under way, and what comes of it. */
+interface Claiming {
+  readonly lockKey: string;
+  readonly outcome: Promise<RunningTurn | ClaimRefusal>;
+}
+
 /** The turns that a worker process runs, each with the lock of its session on the worker's lock connection. */
 export class RunningTurns {
   readonly #connection: LockConnection;
@@ -50,7 +56,9 @@ export class RunningTurns {
   /** The sessions whose locks are held, by the turn that runs. */
   readonly #locked = new Map<string, string>();
   /** Turns that are being claimed, and what comes of it: a second claim of the same turn would take the lock that this connection holds already. */
-  readonly #claiming = new Map<string, Promise<RunningTurn | ClaimRefusal>>();
+  readonly #claiming = new Map<string, Claiming>();
+  /** The locks of turns that are just being accepted for a slot here; resolved when it is known whether they are held. */
+  readonly #reserved = new Map<string, PromiseWithResolvers<void>>();
   #isDraining = false;
 
   constructor({ connection, slots, pool, isPooled, log }: RunningTurnsOptions) {
@@ -93,21 +101,57 @@ export class RunningTurns {
    * Postgres is away longer than `databaseWaitMs`; the queue then tries again.
    */
   async claim(asked: AskedClaim): Promise<RunningTurn | ClaimRefusal> {
-    const { turnId } = asked;
+    const { turnId, lockKey } = asked;
+    // Otherwise either could release what the other holds, where one of both fails.
+    for (let held = this.#reserved.get(lockKey); held !== undefined; held = this.#reserved.get(lockKey))
+      await held.promise;
     const underWay = this.#claiming.get(turnId);
     if (underWay !== undefined) {
-      const outcome = await underWay;
+      const outcome = await underWay.outcome;
       return typeof outcome === "string" ? outcome : "gone";
     }
-    const claiming = this.#claimToRun(asked).finally(() => this.#claiming.delete(turnId));
-    this.#claiming.set(turnId, claiming);
-    return claiming;
+    const outcome = this.#claimToRun(asked).finally(() => this.#claiming.delete(turnId));
+    this.#claiming.set(turnId, { lockKey, outcome });
+    return outcome;
+  }
+
+  /**
+   * Reserves a session's lock for a turn that is just being accepted. Returns false where this connection holds it, or may: a second
+   * hold would succeed, and after a statement that failed it could not be known which of both it has left.
+   */
+  reserve(lockKey: string): boolean {
+    if (this.#reserved.has(lockKey)) return false;
+    for (const held of this.#locked.values()) if (held === lockKey) return false;
+    for (const claiming of this.#claiming.values()) if (claiming.lockKey === lockKey) return false;
+    this.#reserved.set(lockKey, Promise.withResolvers());
+    return true;
+  }
+
+  /** Gives a reserved lock back. `isLocked`: it is held, or may be: to release one that nothing here holds has no effect. */
+  unreserve(lockKey: string, isLocked: boolean): void {
+    if (isLocked) releaseLock(this.#connection.sql, lockKey).catch(() => {});
+    this.#endReservation(lockKey);
+  }
+
+  /** Begins a turn that was claimed while it was accepted, whose lock was reserved. */
+  begin(turn: ClaimedTurn, lockKey: string): RunningTurn {
+    const running = this.#add(turn, lockKey);
+    this.#endReservation(lockKey);
+    return running;
+  }
+
+  #endReservation(lockKey: string): void {
+    this.#reserved.get(lockKey)?.resolve();
+    this.#reserved.delete(lockKey);
   }
 
   async #claimToRun(asked: AskedClaim): Promise<RunningTurn | ClaimRefusal> {
-    const { turnId, lockKey } = asked;
     const turn = await this.#claim(asked);
-    if (typeof turn === "string") return turn;
+    return typeof turn === "string" ? turn : this.#add(turn, asked.lockKey);
+  }
+
+  #add(turn: ClaimedTurn, lockKey: string): RunningTurn {
+    const turnId = turn.id;
     const running: RunningTurn = {
       turn,
       stop: new AbortController(),
@@ -146,8 +190,8 @@ export class RunningTurns {
   async #claim(asked: AskedClaim): Promise<ClaimedTurn | ClaimRefusal> {
     const { turnId, lockKey, way } = asked;
     const awayUntil = Date.now() + databaseWaitMs;
-    let busyUntil = Date.now() + lockTryMs;
-    let unsure = false;
+    let unsure = asked.isUnsure ?? false;
+    let busyUntil = Date.now() + (unsure ? lockWaitMs : lockTryMs);
     // For the first try alone: what was read may be old when the turn is claimed at last.
     let ahead = readAhead(this.#pool, {
       turnId: turnId as IdOf<"turn">,
@@ -159,7 +203,12 @@ export class RunningTurns {
         const claimed = await this.#tryClaim(asked);
         if (typeof claimed !== "string") return { ...claimed, ahead };
         if (claimed !== "busy") {
-          if (unsure && (await unclaimTurn(this.#connection.sql, turnId, this.#connection.workerId))) continue;
+          if (
+            unsure &&
+            !this.#running.has(turnId) &&
+            (await unclaimTurn(this.#connection.sql, turnId, this.#connection.workerId))
+          )
+            continue;
           return claimed;
         }
         // A parked turn is found again; who tries to claim it meanwhile may try others.
@@ -167,7 +216,7 @@ export class RunningTurns {
       } catch (error) {
         // A statement that fails keeps the lock it took; one that lost its connection lost that too.
         releaseLock(this.#connection.sql, lockKey).catch(() => {});
-        if (!isTransient(error) || Date.now() > awayUntil) throw error;
+        if (!isUnavailable(error) || Date.now() > awayUntil) throw error;
         unsure = true;
         busyUntil = Date.now() + lockWaitMs;
       }

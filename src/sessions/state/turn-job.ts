@@ -36,7 +36,7 @@ export function addTurnJob(sql: AnySql): postgres.Fragment {
  * Does the same for turns that are just being queued, for which there can be no job yet: returns the CTE `job`, for a CTE
  * with these columns and `parked_at`, and the columns for a query of that CTE's rows. A turn that is parked is announced as such, and has no job.
  */
-export function newTurnJobs(sql: AnySql, turns: "accepted" | "started") {
+export function newTurnJobs(sql: AnySql, turns: "accepted" | "unclaimed" | "started") {
   const job = newJobsSql(
     sql,
     "turn",

@@ -31,6 +31,8 @@ import type { TurnRecord } from "./turn-step.ts";
  *   ─────────► enqueued ─────────► queued
  *                  └────── end ────► failed (refused at its start), canceled
  *
+ * A turn that is accepted in the process of a worker with room is claimed by the same statement (*take*): none → running.
+ *
  * A queued turn is one of two: with a job, which the next worker takes, or *parked*
  * (`parked_at`), without one, until a worker has a slot for its tenant:
  *
@@ -56,7 +58,8 @@ import type { TurnRecord } from "./turn-step.ts";
  *
  * | move    | from → to                  | made by                                   | guard beside the state |
  * |---------|----------------------------|-------------------------------------------|------------------------|
- * | accept  | none → queued              | `accept/insert.ts`                        | the index `turns_one_active`: a session has one unfinished turn; its line is empty |
+ * | accept  | none → queued              | `accept/accept-statement.ts`              | the index `turns_one_active`: a session has one unfinished turn; its line is empty |
+ * | take    | none → running             | `accept/take.ts`: `takenColumns`          | those of accept and of claim |
  * | enqueue | none → enqueued            | `accept/enqueue.ts`: `insertIntoLine` | the lock on the session's row; fewer than `lineTurnsMax` are in the line |
  * | start   | enqueued → queued          | `accept/start-next.ts`: `startMove` in `line.ts` | the lock on the session's row; no unfinished turn of it; it is the first; no cancellation was asked for |
  * | park    | queued → queued            | `run/dispatch.ts`: `parkTurns` in `parked.ts` | it is not parked |
@@ -119,6 +122,27 @@ export function claimMove(sql: AnySql, { workerId, way }: Claimant) {
       returning turns.*`;
 }
 
+/**
+ * Returns the columns that are written of a turn which is claimed while it is accepted, and their values, where the
+ * expression `isTaken` is true: what `claimMove` would make of a turn that was just queued.
+ */
+export function takenColumns(sql: AnySql, workerId: postgres.Fragment, isTaken: postgres.Fragment) {
+  const taken = (value: postgres.Fragment) => sql`case when ${isTaken} then ${value} end`;
+  return {
+    names: sql`, status, attempt, worker_id, claimed_at, started_at, log_attempt`,
+    values: sql`, case when ${isTaken} then 'running' else 'queued' end, case when ${isTaken} then 1 else 0 end, ${taken(workerId)},
+        ${taken(sql`date_trunc('milliseconds', now())`)}, ${taken(sql`now()`)}, ${taken(sql`1`)}`,
+  };
+}
+
+/**
+ * Returns the SQL of: nothing but the lock of its session keeps a turn of `asked` from being claimed while it is accepted.
+ * Parked turns of its tenant go first, and one whose tenant has a limit of running turns is counted when it is claimed.
+ */
+export function mayBeTaken(sql: AnySql): postgres.Fragment {
+  return sql`not asked.is_parked and (select true from tenants n where n.id = asked.tenant_id and n.running_turns is not null) is null`;
+}
+
 /** The move *resume*: queues a turn whose approvals are decided and whose client tools have their results, with a job. Does nothing when it waits for another continuation. */
 export async function resumeTurn(sql: AnySql, turnId: string, continuationId: string): Promise<void> {
   await sql`
@@ -174,8 +198,8 @@ export async function requeueTurn(
 
 /**
  * The move *unclaim*: takes back a claim of this worker whose result was lost with the
- * connection, so that no worker runs the turn. This worker holds the job of that claim, or has
- * removed it, and claims the turn again. Returns false when there is no such claim.
+ * connection, so that no worker runs the turn. This worker holds the job of that claim, or there is
+ * none any more, and claims the turn again. Returns false when there is no such claim.
  */
 export async function unclaimTurn(sql: AnySql, turnId: string, workerId: string): Promise<boolean> {
   const { count } = await sql`
