@@ -13,6 +13,7 @@ import { parkedChannel } from "../src/sessions/state/parked.ts";
 import { queuedChannel, readAnnouncement } from "../src/sessions/state/turn-job.ts";
 import { type TurnTaker, takeTurnsOf } from "../src/sessions/state/turn-taker.ts";
 import { DueSums } from "../src/usage/due-sums.ts";
+import { FirstStatistics } from "./first-statistics.ts";
 import { jobsChannel } from "./queue.ts";
 import { WorkerQueues } from "./queues.ts";
 import { startReaping } from "./reaping.ts";
@@ -76,7 +77,12 @@ export async function startWorkerPool(ctx: Ctx, options: WorkerPoolOptions): Pro
   const turns = new RunningTurns({ connection, slots, pool, isPooled, log });
   measureSlots(() => ({ used: turns.turns.length, slots }));
   const dueSums = new DueSums(ctx);
-  const run = (running: RunningTurn) => runTurn(ctx, running).finally(() => dueSums.noteTurn());
+  const firstStatistics = new FirstStatistics(ctx);
+  const run = (running: RunningTurn) =>
+    runTurn(ctx, running).finally(() => {
+      dueSums.noteTurn();
+      firstStatistics.noteTurn();
+    });
   const dispatcher = new Dispatcher({ ctx, connection, turns, run, onLeft: () => queues.hearOfTurn() });
   const queues: WorkerQueues = new WorkerQueues({ ctx, connection, turns, dispatcher, databaseUrl });
   const stop = async () => void (await Promise.all([queues.stop(), dispatcher.stop()]));
