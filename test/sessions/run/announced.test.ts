@@ -7,8 +7,12 @@ import { userMessage } from "../../harness/seed.ts";
 
 const { h, t, agentId } = await useAgent({ worker: true });
 
+/** With a key, because this process is a worker too, and takes a turn without one while it is accepted. */
 const ask = (text: string) =>
-  t.call("POST", `/v1/agents/${agentId}/sessions`, { body: { message: userMessage(text), stream: false } });
+  t.call("POST", `/v1/agents/${agentId}/sessions`, {
+    body: { message: userMessage(text), stream: false },
+    headers: { "Idempotency-Key": crypto.randomUUID() },
+  });
 
 const jobs = () => h.sql`select 1 from graphile_worker._private_jobs j join turns t on t.id = j.key`;
 
