@@ -182,6 +182,10 @@ async function becomeIdle(linked: LinkedInstallation, { world, hostile }: Tenant
     await eventually(async () => {
       await endAllOf(linked.installation, hostile);
       await cancelHanging(linked, world);
+      // A copy whose process was killed is erased minutes later, in which it could still be used.
+      await sql`
+        update graphile_worker._private_jobs set run_at = now() where run_at > now() and priority = 0
+          and task_id = (select id from graphile_worker._private_tasks where identifier = 'session.purge')`;
       const { turns, jobs, locks } = await readBusy(sql);
       return turns.length + jobs.length + locks === 0;
     }, endedMs);
