@@ -102,8 +102,13 @@ async function leadOf(sql: Following["sql"], { state, place, isWhole }: EndedLog
  * Yields what is stored of a turn whose log has ended, from event `next` on. Its events have a
  * name of their own (`EventPlace`), because a log with as many events may be divided otherwise.
  */
-function* storedEvents(state: LogState, { message, isFinal }: StoredAnswer, next: number): Generator<string> {
-  const { id, status, assistantMessageId, lastChunk } = state;
+function* storedEvents(
+  state: LogState,
+  { message, isFinal, ...answer }: StoredAnswer,
+  next: number,
+): Generator<string> {
+  const { id, status, assistantMessageId } = state;
+  const lastChunk = answer.lastChunk ?? state.lastChunk;
   const ending = message === null && status === "succeeded" ? lostChunk : lastChunk;
   const rest = message === null ? [] : chunksOf(message);
   const chunks = [{ type: "start", messageId: assistantMessageId }, ...rest, ending];

@@ -49,20 +49,22 @@ export async function lastEvents(
   // It has the last chunk. One that has more has read a log that was lost and begun anew.
   if (events !== null && events > 0 && position === events + 1) return [];
   if (position === events) return ofLog(lastChunk);
-  const { message, isFinal } = await storedAnswer(sql, log.turnId);
+  const { message, isFinal, lastChunk: lastOfAll } = await storedAnswer(sql, log.turnId);
   if (message === null) {
     const isWhole = events === 0 && position === 1;
     const ending = status === "succeeded" ? lostChunk : lastChunk;
     return isWhole ? ofLog(ending) : [formatEvent(nameWith(logId, "now"), position, ending)];
   }
+  // The turn may have gone on and ended after this log.
+  const ending = lastOfAll ?? lastChunk;
   if (position > 1) {
     const rest = isSame ? await missingOf(sql, log, message, seen) : null;
-    return rest === null ? null : numbered(nameWith(logId, "now"), position, [...rest, lastChunk]);
+    return rest === null ? null : numbered(nameWith(logId, "now"), position, [...rest, ending]);
   }
   const rest = before === undefined ? chunksOf(message) : chunksSince(before, message);
   // Who has had the message up to a pause is at another place of it than its number says.
   const name = nameWith(logId, isFinal && before === undefined ? "stored" : "now");
-  return numbered(name, position, [...rest, lastChunk]);
+  return numbered(name, position, [...rest, ending]);
 }
 
 /** Returns the event that ends a stream of which no one knows how it goes on. */

@@ -182,16 +182,19 @@ export interface StoredAnswer {
   readonly message: UiMessage | null;
   /** The turn has ended, so that the message stays as it is. */
   readonly isFinal: boolean;
+  /** What ends the message where the turn succeeded, whichever of its logs was read before; null: that log's own end. */
+  readonly lastChunk: unknown;
 }
 
 /** Returns what a turn has answered with so far. */
 export async function answerOf(sql: AnySql, turnId: string): Promise<StoredAnswer> {
   const [row] = await sql<StoredAnswer[]>`
-    select /* log.stored_answer */ coalesce(t.answer, m.content) as message, t.status in ('succeeded', 'failed', 'canceled') as is_final
+    select /* log.stored_answer */ coalesce(t.answer, m.content) as message, t.status in ('succeeded', 'failed', 'canceled') as is_final,
+      case when t.status = 'succeeded' then coalesce((select c.last_chunk from continuations c where c.id = t.continuation_id), t.last_chunk) end as last_chunk
     from turns t
     left join messages m on m.session_id = t.session_id and m.id = t.assistant_message_id and m.role = 'assistant'
     where t.id = ${turnId}`;
-  return row ?? { message: null, isFinal: false };
+  return row ?? { message: null, isFinal: false, lastChunk: null };
 }
 
 /** Returns whether a turn log is complete. */

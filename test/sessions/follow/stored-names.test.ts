@@ -125,6 +125,25 @@ describe.skipIf(!inProcess)("a reader whose log was lost", () => {
       if (index > 0) expect(await comeBackWith(sessionId, id)).toEqual(given.slice(index + 1));
   });
 
+  test("is given the whole answer with the end of its turn, where that went on and ended meanwhile", async () => {
+    await using held = holdModel(h.model);
+    const { ask, path, joinLost, answerOf } = await sceneAt(held);
+    const live = await ask(script(`text="one ${heldMark}" tool=where args={} ; text="two"`));
+    const { sessionId } = live;
+    const lost = await joinLost(sessionId);
+    held.release();
+    await live.rest();
+    const [call] = (await t.call("GET", path(sessionId, "/tool-calls"))).body.toolCalls;
+    await t.call("POST", path(sessionId, `/tool-calls/${call.toolCallId}`), { body: { output: "here" } });
+    await eventually(
+      async () => (await h.sql`select 1 from turns where id = ${live.turnId} and status = 'succeeded'`).length > 0,
+    );
+    relay.comeBack();
+    const given = await lost.rest();
+    expect(given.at(-2)?.data).toMatchObject({ type: "finish", messageMetadata: { finishReason: "stop" } });
+    expect(await assembledOf(given)).toEqual(await answerOf(sessionId));
+  });
+
   test("is given the rest of a continuation, and begins anew when it comes back", async () => {
     await using held = holdModel(h.model, afterTools);
     const { ask, path, join, joinLost, comeBackWith, answerOf } = await sceneAt(held);
