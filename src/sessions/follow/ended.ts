@@ -32,7 +32,7 @@ export async function* followEnded(
   const { id, turnId, lastChunk } = state;
   const { before: stood } = place;
   if (stood === "stored") {
-    yield* storedEvents(state, await storedAnswer(sql, turnId), place.next);
+    yield* storedEvents(state, await storedAnswer(sql, state), place.next);
     return;
   }
   const key = logKeyOf(state);
@@ -69,7 +69,7 @@ export async function* followEnded(
   const name = isNext ? nameWith(eventNameOf(key), before) : nameWith(id, "now");
   const ending = formatEvent(name, position + before, chunk);
   const isAll = given || (resumes && position === relayEvents);
-  const answer = isAll ? null : await storedAnswer(sql, turnId);
+  const answer = isAll ? null : await storedAnswer(sql, state);
   if (answer !== null && (answer.message !== null || !resumes)) yield* storedEvents(state, answer, 0);
   else yield ending + doneEvent;
 }
@@ -86,8 +86,8 @@ interface Lead {
  * it goes on with, in the numbers that both had live. Null: nobody knows what was said.
  */
 async function leadOf(sql: Following["sql"], { state, place, isWhole }: EndedLog): Promise<Lead | null> {
-  const { id, turnId, assistantMessageId } = state;
-  const { message } = isWhole ? { message: null } : await storedAnswer(sql, turnId);
+  const { id, assistantMessageId } = state;
+  const { message } = isWhole ? { message: null } : await storedAnswer(sql, state);
   const said = message === null ? null : await saidBefore(sql, id, message);
   if (said === null && !isWhole) return null;
   const chunks = [{ type: "start", messageId: assistantMessageId }, ...(said === null ? [] : chunksOf(said))];
@@ -103,12 +103,10 @@ async function leadOf(sql: Following["sql"], { state, place, isWhole }: EndedLog
  * name of their own (`EventPlace`), because a log with as many events may be divided otherwise.
  */
 function* storedEvents(
-  state: LogState,
-  { message, isFinal, ...answer }: StoredAnswer,
+  { id, status, assistantMessageId }: LogState,
+  { message, isFinal, lastChunk }: StoredAnswer,
   next: number,
 ): Generator<string> {
-  const { id, status, assistantMessageId } = state;
-  const lastChunk = answer.lastChunk ?? state.lastChunk;
   const ending = message === null && status === "succeeded" ? lostChunk : lastChunk;
   const rest = message === null ? [] : chunksOf(message);
   const chunks = [{ type: "start", messageId: assistantMessageId }, ...rest, ending];

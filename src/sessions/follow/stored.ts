@@ -49,22 +49,20 @@ export async function lastEvents(
   // It has the last chunk. One that has more has read a log that was lost and begun anew.
   if (events !== null && events > 0 && position === events + 1) return [];
   if (position === events) return ofLog(lastChunk);
-  const { message, isFinal, lastChunk: lastOfAll } = await storedAnswer(sql, log.turnId);
+  const { message, isFinal, lastChunk: lastStored } = await storedAnswer(sql, state);
   if (message === null) {
     const isWhole = events === 0 && position === 1;
     const ending = status === "succeeded" ? lostChunk : lastChunk;
     return isWhole ? ofLog(ending) : [formatEvent(nameWith(logId, "now"), position, ending)];
   }
-  // The turn may have gone on and ended after this log.
-  const ending = lastOfAll ?? lastChunk;
   if (position > 1) {
     const rest = isSame ? await missingOf(sql, log, message, seen) : null;
-    return rest === null ? null : numbered(nameWith(logId, "now"), position, [...rest, ending]);
+    return rest === null ? null : numbered(nameWith(logId, "now"), position, [...rest, lastStored]);
   }
   const rest = before === undefined ? chunksOf(message) : chunksSince(before, message);
   // Who has had the message up to a pause is at another place of it than its number says.
   const name = nameWith(logId, isFinal && before === undefined ? "stored" : "now");
-  return numbered(name, position, [...rest, ending]);
+  return numbered(name, position, [...rest, lastStored]);
 }
 
 /** Returns the event that ends a stream of which no one knows how it goes on. */
@@ -101,7 +99,17 @@ async function eventsOf(ctx: Pick<Following, "sql" | "relay">, state: LogState):
   );
 }
 
-/** Returns what a turn answered with, also when the database is away for a moment. */
-export function storedAnswer(sql: Following["sql"], turnId: string): Promise<StoredAnswer> {
-  return retryWhileUnavailable(() => answerOf(sql, turnId), { limitMs: turnPatienceMs, retryIf: isUnavailable });
+/**
+ * Returns what the turn of a log answered with, and what ends that: the log's own end, unless the turn has gone on and succeeded
+ * since. Also when the database is away for a moment.
+ */
+export async function storedAnswer(
+  sql: Following["sql"],
+  { turnId, lastChunk }: Pick<LogState, "turnId" | "lastChunk">,
+): Promise<StoredAnswer> {
+  const answer = await retryWhileUnavailable(() => answerOf(sql, turnId), {
+    limitMs: turnPatienceMs,
+    retryIf: isUnavailable,
+  });
+  return { ...answer, lastChunk: answer.lastChunk ?? lastChunk };
 }
