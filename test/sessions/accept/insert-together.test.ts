@@ -1,10 +1,11 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { openDatabase, type Sql, type Tx } from "../../../src/kernel/database/client.ts";
+import { openDatabase, type Sql } from "../../../src/kernel/database/client.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import { insertTurnTogether } from "../../../src/sessions/accept/insert.ts";
 import type { NewTurn } from "../../../src/sessions/accept/turn-row.ts";
 import { useAgent } from "../../harness/fixture.ts";
 import { eventually, type TestTenant } from "../../harness/harness.ts";
+import { holdLock } from "../../harness/hold-lock.ts";
 import { makeAgent } from "../../harness/seed.ts";
 
 // No worker runs, so whatever was accepted stays as it was written.
@@ -138,7 +139,7 @@ describe("turns that are asked for at once", () => {
 
   test("do not wait for a session that somebody holds", async () => {
     const [held, free] = [await makeSession(), await makeSession()];
-    const unlock = await hold((inner) => inner`select 1 from sessions where id = ${held} for update`);
+    const unlock = await holdLock(outside, (inner) => inner`select 1 from sessions where id = ${held} for update`);
     let returned = 0;
     const askHeld = () => ask({ path: `${sessionsPath()}/${held}` }).finally(() => (returned += 1));
     // The first goes alone, the second shares its statement with others.
@@ -159,7 +160,7 @@ describe("turns that are asked for at once", () => {
   test("do not wait for a turn that somebody is just moving", async () => {
     const session = await makeSession();
     const { turnId } = await ask({ path: `${sessionsPath()}/${session}` });
-    const unlock = await hold((inner) => inner`update turns set status = 'waiting' where id = ${turnId}`);
+    const unlock = await holdLock(outside, (inner) => inner`update turns set status = 'waiting' where id = ${turnId}`);
     const first = ask({ path: sessionsPath() });
     const busy = ask({ path: `${sessionsPath()}/${session}` });
     const others = await Promise.all([first, ...Array.from({ length: 20 }, () => ask({ path: sessionsPath() }))]);
@@ -169,7 +170,7 @@ describe("turns that are asked for at once", () => {
   });
 
   test("are each accepted once when the connections that write them break", async () => {
-    const unlock = await hold((inner) => inner`lock table turns in share row exclusive mode`);
+    const unlock = await holdLock(outside, (inner) => inner`lock table turns in share row exclusive mode`);
     const asked = Promise.all(Array.from({ length: 60 }, () => ask({ path: sessionsPath() })));
     // One that went alone, and a group behind it. Of a long query the server shows the beginning.
     const broken = await eventually(async () => {
@@ -194,22 +195,6 @@ describe("turns that are asked for at once", () => {
 /** Of a connection: it is about to write turns, and somebody's lock is in its way. */
 function isWriting(sql: Sql) {
   return sql`datname = current_database() and wait_event_type = 'Lock' and query like '%/* turn.accept */%'`;
-}
-
-/** Takes a lock in a transaction of its own; returns once it is had, with what lets go of it. */
-async function hold(take: (inner: Tx) => PromiseLike<unknown>): Promise<() => Promise<void>> {
-  const { promise: asked, resolve: letGo } = Promise.withResolvers<void>();
-  const { promise: had, resolve: tellHad } = Promise.withResolvers<void>();
-  const holding = outside.begin(async (inner) => {
-    await take(inner);
-    tellHad();
-    await asked;
-  });
-  await Promise.race([had, holding]);
-  return async () => {
-    letGo();
-    await holding;
-  };
 }
 
 test("the statement that writes turns is planned once, not for each group", async () => {

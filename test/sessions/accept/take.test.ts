@@ -1,9 +1,10 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { openDatabase, type Tx } from "../../../src/kernel/database/client.ts";
+import { openDatabase } from "../../../src/kernel/database/client.ts";
 import { startWorkerPool } from "../../../workers/main.ts";
 import { openLink } from "../../faults/link.ts";
 import { eventually } from "../../harness/eventually.ts";
 import { useAgent } from "../../harness/fixture.ts";
+import { holdLock } from "../../harness/hold-lock.ts";
 import { conversationOf, open, play, script, sessionPath } from "../../harness/turns.ts";
 
 const { h, t, agentId } = await useAgent();
@@ -51,24 +52,8 @@ const isWaiting = async (whose: "worker" | "pool") => {
   return rows.length > 0;
 };
 
-/** Holds a lock until what it returns is called. */
-async function hold(take: (inner: Tx) => PromiseLike<unknown>): Promise<() => Promise<void>> {
-  const had = Promise.withResolvers<void>();
-  const asked = Promise.withResolvers<void>();
-  const holding = outside.begin(async (inner) => {
-    await take(inner);
-    had.resolve();
-    await asked.promise;
-  });
-  await Promise.race([had.promise, holding]);
-  return async () => {
-    asked.resolve();
-    await holding;
-  };
-}
-
 /** No turn is written while this is held. */
-const holdWrites = () => hold((inner) => inner`lock table turns in share mode`);
+const holdWrites = () => holdLock(outside, (inner) => inner`lock table turns in share mode`);
 
 const ask = (text: string, sessionId: string | null = null) =>
   play(t, agentId, sessionId, { message: script(`text="${text}"`), stream: false });
@@ -125,7 +110,10 @@ describe("a turn that is accepted in a worker's process", () => {
 
   test("has a job where another connection holds its session's lock", async () => {
     const { sessionId } = await ask("begin");
-    const release = await hold((inner) => inner`select pg_advisory_xact_lock(hashtextextended(${sessionId}, 0))`);
+    const release = await holdLock(
+      outside,
+      (inner) => inner`select pg_advisory_xact_lock(hashtextextended(${sessionId}, 0))`,
+    );
     const asked = ask("later", sessionId);
     await eventually(async () => {
       const [turn] = await outside`select 1 from turns where session_id = ${sessionId} and status = 'queued'`;

@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { startBareWorker } from "../../harness/bare-worker.ts";
 import { useAgent } from "../../harness/fixture.ts";
-import { userMessage } from "../../harness/seed.ts";
+import { writeQueuedTurn } from "../../harness/queued-turn.ts";
 
 // No worker runs, so a turn waits until the test has it claimed.
 const { h, t, agentId } = await useAgent();
@@ -17,20 +17,7 @@ async function held(): Promise<number> {
 }
 
 /** A turn that waits, as it is announced. */
-async function queuedTurn() {
-  const body = { message: userMessage("hello") };
-  const response = await h.app(
-    new Request(`http://parley.test/v1/agents/${agentId}/sessions`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${t.token}`, "content-type": "application/json" },
-      body: JSON.stringify(body),
-    }),
-  );
-  await response.body?.cancel();
-  const turnId = response.headers.get("x-turn-id") as string;
-  const [row] = await h.sql<{ sessionId: string }[]>`select session_id from turns where id = ${turnId}`;
-  return { turnId, lockKey: row?.sessionId as string, tenantId: t.id, way: "job" as const };
-}
+const queuedTurn = async () => ({ ...(await writeQueuedTurn(h, t, agentId)), way: "job" as const });
 
 test("a claim waits while the lock of its session is reserved, and keeps its own", async () => {
   const asked = await queuedTurn();
