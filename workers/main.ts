@@ -89,13 +89,7 @@ export async function startWorkerPool(ctx: Ctx, options: WorkerPoolOptions): Pro
   await connection.start();
   await queues.start();
   const { workerId } = connection;
-  const taker: TurnTaker = {
-    workerId,
-    get lockSql() {
-      return connection.sql;
-    },
-    offer: (turn) => dispatcher.offer(turn),
-  };
+  const taker: TurnTaker = { connection, offer: (turn) => dispatcher.offer(turn) };
   // Through a pooler it takes two statements to lock and to claim.
   if (!isPooled) for (const sql of new Set([pool, httpSql])) takeTurnsOf(sql, taker);
   const stopReaping = startReaping({ ...ctx, sql: ctx.lookSql }, workerId, frozenMs);

@@ -14,7 +14,7 @@ import {
 import { insertTurns } from "./accept-statement.ts";
 import type { AcceptWord } from "./refusal.ts";
 import { type OfferedTurn, offerTurn, takeTurn } from "./take.ts";
-import type { NewTurn } from "./turn-row.ts";
+import { charsOf, type NewTurn } from "./turn-row.ts";
 
 const insertsOf = () =>
   batcherFor(
@@ -22,7 +22,7 @@ const insertsOf = () =>
       new Batcher<NewTurn, AcceptWord>((turns) => insertGroup(sql, turns), {
         countMax: acceptGroupMax,
         gathers: true,
-        size: { of: ({ input }) => JSON.stringify(input).length, max: acceptGroupCharsMax },
+        size: { of: charsOf, max: acceptGroupCharsMax },
         patienceMs: acceptPatienceMs,
         pauseMs: groupPauseMs,
       }),

@@ -9,7 +9,7 @@ import { sendReleases } from "../state/session-lock.ts";
 import { type OfferedSlot, type TurnTaker, takerOf } from "../state/turn-taker.ts";
 import { insertTaken, type TakenRow } from "./accept-statement.ts";
 import type { AcceptWord } from "./refusal.ts";
-import type { NewTurn } from "./turn-row.ts";
+import { charsOf, type NewTurn } from "./turn-row.ts";
 
 /** A turn that a worker of this process has a slot for. */
 export interface OfferedTurn {
@@ -69,7 +69,7 @@ function newTakes(taker: TurnTaker): Takes {
     batcher: new Batcher(send, {
       countMax: claimGroupMax,
       gathers: true,
-      size: { of: ({ turn }) => JSON.stringify(turn.input).length, max: acceptGroupCharsMax },
+      size: { of: ({ turn }) => charsOf(turn), max: acceptGroupCharsMax },
       pauseMs: groupPauseMs,
     }),
   };
@@ -78,7 +78,7 @@ function newTakes(taker: TurnTaker): Takes {
 
 async function take(taker: TurnTaker, offered: readonly OfferedTurn[]): Promise<TakeWord[]> {
   const turns = offered.map(({ turn }) => turn);
-  const { lockSql, workerId } = taker;
+  const { sql: lockSql, workerId } = taker.connection;
   sendReleases(lockSql);
   let rows: readonly TakenRow[];
   try {

@@ -17,6 +17,8 @@ import { TurnSlots } from "./slots.ts";
 
 /** One statement parks at most this many turns. */
 const parkGroupMax = 500;
+/** A queued turn, and whether this worker may have claimed it already. */
+type ClaimableTurn = QueuedTurn & Pick<AskedClaim, "isUnsure">;
 /** What a dispatcher needs of its process. */
 interface DispatcherOptions {
   readonly ctx: Ctx;
@@ -91,7 +93,7 @@ export class Dispatcher {
   }
 
   /** Claims a turn in the slot that was taken for it, in place of its job. */
-  #claimForJob(turn: QueuedTurn & Pick<AskedClaim, "isUnsure">): void {
+  #claimForJob(turn: ClaimableTurn): void {
     const claiming = this.#claim(turn, "job").then((outcome) => {
       this.#claiming.delete(claiming);
       if (outcome === "claimed") return;
@@ -184,7 +186,7 @@ export class Dispatcher {
   }
 
   /** Claims a turn in the slot that was taken for it, and begins to run it. Never rejects. */
-  async #claim(turn: QueuedTurn & Pick<AskedClaim, "isUnsure">, way: ClaimWay): Promise<PickOutcome> {
+  async #claim(turn: ClaimableTurn, way: ClaimWay): Promise<PickOutcome> {
     const { turnId, tenantId } = turn;
     try {
       const running = await this.#options.turns.claim({ ...turn, way });

@@ -15,9 +15,8 @@ export interface OfferedSlot {
 
 /** A worker of this process, for those who accept turns in it. */
 export interface TurnTaker {
-  readonly workerId: IdOf<"worker">;
-  /** The worker's lock connection as it is now. */
-  readonly lockSql: Sql;
+  /** Its lock connection; `sql` is asked for each time, because a broken one is made anew. */
+  readonly connection: { readonly workerId: IdOf<"worker">; readonly sql: Sql };
   /** Takes a slot for a turn that is to be accepted; null where it may not run here now. */
   offer(turn: QueuedTurn): OfferedSlot | null;
 }

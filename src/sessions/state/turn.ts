@@ -59,7 +59,7 @@ import type { TurnRecord } from "./turn-step.ts";
  * | move    | from → to                  | made by                                   | guard beside the state |
  * |---------|----------------------------|-------------------------------------------|------------------------|
  * | accept  | none → queued              | `accept/accept-statement.ts`              | the index `turns_one_active`: a session has one unfinished turn; its line is empty |
- * | take    | none → running             | `accept/take.ts`: `takenColumns`          | those of accept and of claim |
+ * | take    | none → running             | `accept/accept-statement.ts`: `takenColumns` | those of accept and of claim |
  * | enqueue | none → enqueued            | `accept/enqueue.ts`: `insertIntoLine` | the lock on the session's row; fewer than `lineTurnsMax` are in the line |
  * | start   | enqueued → queued          | `accept/start-next.ts`: `startMove` in `line.ts` | the lock on the session's row; no unfinished turn of it; it is the first; no cancellation was asked for |
  * | park    | queued → queued            | `run/dispatch.ts`: `parkTurns` in `parked.ts` | it is not parked |
